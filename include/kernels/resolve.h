@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kernels/resolve.h - what this machine is, and which build variant fits it and why.
+ *
+ * Since 0.1.
+ */
+#ifndef KERNELS_RESOLVE_H
+#define KERNELS_RESOLVE_H
+
+#include "kernels/base.h"
+#include "kernels/data.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Everything about a machine that decides on a variant. Text members are "" when unknown. */
+typedef struct kernels_system {
+    char os[32];  /* "linux", "darwin", "windows" */
+    char cpu[32]; /* "x86_64", "aarch64" */
+    kernels_backend backend;         /* detected */
+    kernels_version backend_version; /* cuda, rocm, xpu, cann: major.minor; count 0 = none */
+    kernels_version torch;           /* major.minor; count 0 = no torch */
+    kernels_cxx11_abi torch_cxx11_abi;
+    kernels_version tvm_ffi; /* count 0 = absent */
+    kernels_version macos;   /* count 0 = not macOS */
+    bool free_threaded;
+    char glibc[32];
+    char python[32];              /* "3.11", "" = no interpreter known */
+    char site_packages[4096];     /* "" = none */
+    char tpu_generation[16];      /* "v4", "v5e", ... from PCI; "" = no TPU */
+    char backend_reason[256];     /* where the backend comes from, for people */
+} kernels_system;
+
+typedef struct kernels_system_options {
+    const char *site_packages; /* NULL: KERNELS_PYTHON, else VIRTUAL_ENV, else none */
+    const char *sysfs_root;    /* prefix of /sys and /dev, for tests; NULL = "" */
+} kernels_system_options;
+
+/* Detects without initialising a device and without starting Python. options may be NULL. */
+KERNELS_API kernels_status kernels_system_detect(const kernels_system_options *options, kernels_system *system,
+                                                 kernels_error *error);
+/* The backend's variant text: "cu130", "tpu". */
+KERNELS_API void kernels_system_backend_text(const kernels_system *system, char text[64]);
+
+/* Selected backend: NULL = the detected one; else "cpu" or the detected name (KERNELS_INVALID_ARGUMENT otherwise). */
+KERNELS_API kernels_status kernels_system_select_backend(const kernels_system *system, const char *name,
+                                                         kernels_system *selected, kernels_error *error);
+
+typedef struct kernels_decision {
+    kernels_variant variant;
+    bool accepted;
+    char *reason; /* why it was rejected; NULL when accepted */
+} kernels_decision;
+
+/* All candidates in order of preference, accepted before rejected. */
+typedef struct kernels_decisions {
+    kernels_decision *items;
+    size_t count;
+    size_t accepted_count;
+} kernels_decisions;
+
+/* Names that are no variant names are skipped and given to on_invalid (may be NULL). The result does not
+ * depend on the order of names. */
+KERNELS_API kernels_status kernels_resolve_variants(const kernels_system *system, const char *const *names,
+                                                    size_t count,
+                                                    void (*on_invalid)(void *payload, const char *name),
+                                                    void *payload, kernels_decisions *decisions,
+                                                    kernels_error *error);
+KERNELS_API void kernels_decisions_dispose(kernels_decisions *decisions);
+/* One line a decision; heap text (kernels_string_free), NULL = no memory. */
+KERNELS_API char *kernels_decisions_trace(const kernels_decisions *decisions);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
