@@ -50,7 +50,21 @@ KERNELS_API char *kernels_name_to_python(kernels_view name);
 KERNELS_API kernels_status kernels_repository_id_check(kernels_view id, kernels_error *error);
 /* 40 or 64 hex digits, either case. */
 KERNELS_API bool kernels_object_id_is_valid(kernels_view text);
+/* The same id in lower case; heap text. KERNELS_INVALID_ARGUMENT when it is no object id. */
+KERNELS_API kernels_status kernels_object_id_parse(kernels_view text, char **id, kernels_error *error);
+/* Module name and op namespace of a kernel on a backend: "_soft_max_tpu_1f2e3d4"; heap text, NULL = no memory. */
+KERNELS_API char *kernels_kernel_id(kernels_view name, kernels_backend backend, const char *unique_id);
+/* 13 random characters of a-z 2-7 and a NUL: the unique id where git knows none. */
+#define KERNELS_UNIQUE_ID_SIZE 14
+KERNELS_API kernels_status kernels_unique_id_random(char text[KERNELS_UNIQUE_ID_SIZE], kernels_error *error);
 KERNELS_API void kernels_string_free(char *text);
+
+/* ---- git URLs ---- */
+
+/* An absolute URL of scheme https, http, git, ssh, git+ssh, git+https or git+http, or HOST:PATH. */
+KERNELS_API kernels_status kernels_git_url_check(kernels_view text, kernels_error *error);
+/* Normal form ("git@h:a/b" -> "ssh://git@h/a/b"); heap text. */
+KERNELS_API kernels_status kernels_git_url_normalize(kernels_view text, char **normal, kernels_error *error);
 
 /* ---- versions ---- */
 
@@ -277,6 +291,44 @@ KERNELS_API kernels_status kernels_build_parse(kernels_view text, const char *na
 KERNELS_API kernels_status kernels_build_read(const char *kernel_dir, kernels_build *build, char **warning,
                                               kernels_error *error);
 KERNELS_API void kernels_build_dispose(kernels_build *build);
+
+/* Kernel dependencies of a backend: the general ones, then the backend's own; repeats are kept. */
+KERNELS_API size_t kernels_build_kernel_depends_count(const kernels_build *build, kernels_backend backend);
+KERNELS_API const kernels_dependency *kernels_build_kernel_depends_at(const kernels_build *build,
+                                                                      kernels_backend backend, size_t index);
+
+/* ---- from build.toml to metadata.json ---- */
+
+/* Metadata of the kernel on one backend: id from unique_id, the general and the backend's own dependencies,
+ * kernels-minver, archs of a noarch kernel; provenance as given (NULL = none). No digest. Unknown Python
+ * dependencies are KERNELS_SCHEMA, also those of other backends. The texts are copied: build may go. */
+KERNELS_API kernels_status kernels_build_metadata(const kernels_build *build, kernels_backend backend,
+                                                  const char *unique_id, const kernels_provenance *provenance,
+                                                  kernels_metadata *metadata, kernels_error *error);
+/* Copies digest into the metadata, in place of the one it may have. */
+KERNELS_API kernels_status kernels_metadata_set_digest(kernels_metadata *metadata,
+                                                       const kernels_variant_digest *digest, kernels_error *error);
+/* Sets backend.archs to the sorted, repeat-free, non-empty texts of archs; copied. */
+KERNELS_API kernels_status kernels_metadata_set_archs(kernels_metadata *metadata, kernels_strings archs,
+                                                      kernels_error *error);
+
+/* ---- Python dependencies (data/python_depends.json) ---- */
+
+typedef struct kernels_python_package {
+    const char *package; /* name on the package index, "apache-tvm-ffi" */
+    const char *import;  /* module that must be importable, "tvm_ffi"; NULL = nothing to import */
+} kernels_python_package;
+
+typedef struct kernels_python_dependency {
+    const char *name; /* as python-depends lists it, "tvm-ffi" */
+    const kernels_python_package *packages;
+    size_t package_count;
+} kernels_python_dependency;
+
+/* NULL when the name is unknown there. */
+KERNELS_API const kernels_python_dependency *kernels_python_dependency_general(kernels_view name);
+KERNELS_API const kernels_python_dependency *kernels_python_dependency_backend(kernels_view name,
+                                                                               kernels_backend backend);
 
 #ifdef __cplusplus
 }
