@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks every text file of the tree: no path of one machine, no host of a package registry, a licence line in
+each source file, Python that parses, no blanks at line ends.
+
+    check_tree.py [ROOT]
+"""
+import ast
+import os
+import pathlib
+import re
+import sys
+
+import c_source
+
+SKIPPED_FOLDERS = {".git", ".venv", "build", "result", "third_party", "__pycache__", "corpora"}
+SKIPPED_PATHS = ("tests/data/", "include/kernels/dlpack/")  # inputs of tests, and files of others: byte for byte
+SOURCE_SUFFIXES = c_source.SUFFIXES | {".py"}
+MACHINE_PATH = re.compile(r"(?<![\w/.}~-])/(?:work|root|home/[a-z]\w*)/")
+REGISTRY = re.compile(r"\b(?:" + r"|".join(("pypi" r"\.org", "python" r"hosted\.org", "deb\." r"debian\.org")) + r")\b")
+
+
+def text_files(root: pathlib.Path):
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(name for name in folders if name not in SKIPPED_FOLDERS)
+        for name in sorted(names):
+            path = pathlib.Path(folder, name)
+            if not path.is_symlink() and not str(path.relative_to(root)).startswith(SKIPPED_PATHS):
+                try:
+                    yield path, path.read_text(encoding="utf-8")
+                except UnicodeDecodeError:
+                    continue  # not text
+
+
+def problems(path: pathlib.Path, text: str):
+    for number, line in enumerate(text.splitlines(), 1):
+        if MACHINE_PATH.search(line):
+            yield number, "path of one machine"
+        if REGISTRY.search(line):
+            yield number, "host of a package registry: name the package alone"
+        if path.suffix in SOURCE_SUFFIXES and line != line.rstrip():
+            yield number, "blanks at the end of the line"
+    if path.suffix in SOURCE_SUFFIXES and text and "SPDX-License-Identifier:" not in "\n".join(text.splitlines()[:3]):
+        yield 1, "no SPDX-License-Identifier in the first lines"
+    if path.suffix == ".py":
+        try:
+            ast.parse(text, str(path))
+        except SyntaxError as error:
+            yield error.lineno or 1, f"Python syntax: {error.msg}"
+
+
+def main() -> int:
+    root = pathlib.Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else c_source.ROOT
+    failed = 0
+    for path, text in text_files(root):
+        for line, problem in problems(path.relative_to(root), text):
+            print(f"{path.relative_to(root)}:{line}: {problem}", file=sys.stderr)
+            failed += 1
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
