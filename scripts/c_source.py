@@ -6,7 +6,7 @@ import re
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SUFFIXES = {".c", ".h", ".cc", ".cpp", ".hpp"}
 FOLDERS = ("include", "src", "python", "tests", "fuzz", "bench", "examples")
-GENERATED = {"build", "result", "data"}  # build outputs and test data
+OTHERS = re.compile(r"tests/data/|examples/kernels/[^/]+/(?:build|result)/")  # test data, build outputs
 
 _TOKENS = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
 
@@ -15,7 +15,7 @@ def files(root: pathlib.Path, folders=FOLDERS):
     """All C and C++ files below the given folders, in a fixed order."""
     for folder in folders:
         for path in sorted((root / folder).rglob("*")):
-            if path.suffix in SUFFIXES and not GENERATED & set(path.relative_to(root).parts[1:-1]):
+            if path.suffix in SUFFIXES and not OTHERS.match(path.relative_to(root).as_posix()):
                 yield path
 
 

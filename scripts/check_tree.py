@@ -13,8 +13,10 @@ import sys
 
 import c_source
 
-SKIPPED_FOLDERS = {".git", ".venv", "build", "result", "third_party", "__pycache__", "corpora"}
-SKIPPED_PATHS = ("tests/data/", "include/kernels/dlpack/")  # inputs of tests, and files of others: byte for byte
+SKIPPED_FOLDERS = {".git", ".venv", "__pycache__", "result"}
+# Build outputs, inputs of tests, and files of others that stay as they came.
+SKIPPED = re.compile(r"build(/|$)|examples/kernels/[^/]+/build(/|$)|tests/data/|fuzz/corpora/|third_party/|"
+                     r"include/kernels/dlpack/")
 SOURCE_SUFFIXES = c_source.SUFFIXES | {".py"}
 MACHINE_PATH = re.compile(r"(?<![\w/.}~-])/(?:work|root|home/[a-z]\w*)/")
 REGISTRY = re.compile(r"\b(?:" + r"|".join(("pypi" r"\.org", "python" r"hosted\.org", "deb\." r"debian\.org")) + r")\b")
@@ -22,10 +24,12 @@ REGISTRY = re.compile(r"\b(?:" + r"|".join(("pypi" r"\.org", "python" r"hosted\.
 
 def text_files(root: pathlib.Path):
     for folder, folders, names in os.walk(root):
-        folders[:] = sorted(name for name in folders if name not in SKIPPED_FOLDERS)
+        below = pathlib.Path(folder).relative_to(root)
+        folders[:] = sorted(name for name in folders
+                            if name not in SKIPPED_FOLDERS and not SKIPPED.match((below / name).as_posix()))
         for name in sorted(names):
             path = pathlib.Path(folder, name)
-            if not path.is_symlink() and not str(path.relative_to(root)).startswith(SKIPPED_PATHS):
+            if not path.is_symlink() and not SKIPPED.match(path.relative_to(root).as_posix()):
                 try:
                     yield path, path.read_text(encoding="utf-8")
                 except UnicodeDecodeError:

@@ -38,4 +38,18 @@ void kernels_error_move(kernels_error *to, kernels_error *from);
         }                                              \
     } while (0)
 
+#ifdef __clang_analyzer__
+/* The analyzer reads one file at a time: tell it that a failure is never KERNELS_OK. */
+static inline kernels_status kernels_failure_(kernels_status status) {
+    if (status == KERNELS_OK) {
+        __builtin_unreachable();
+    }
+    return status;
+}
+#define kernels_fail(...) kernels_failure_((kernels_fail)(__VA_ARGS__))
+#define kernels_fail_errno(...) kernels_failure_((kernels_fail_errno)(__VA_ARGS__))
+#define kernels_fail_no_memory(error) kernels_failure_((kernels_fail_no_memory)(error))
+#define kernels_wrap(...) kernels_failure_((kernels_wrap)(__VA_ARGS__))
+#endif
+
 #endif
