@@ -1,0 +1,282 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The main job end to end, with real parts, on this machine alone (./run demo).
+
+Two TPU kernels are exported and checked without a TPU, published to a hub started here, found by name, verified, loaded
+and called from C and from Python; then the hub is stopped and both work again from the cache. Each step is printed with
+its time; build/demo.json holds the same. Exit 0 only if every check held.
+
+    demo.py [--accept-licence libtpu]
+
+The licence of libtpu, which the export needs, is accepted only by that flag; ./run demo gives it and says so.
+"""
+import argparse
+import contextlib
+import json
+import os
+import pathlib
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BUILD = ROOT / "build"
+WORK = BUILD / "demo"
+PROGRAMS = BUILD / "release" / "src" / "cli"
+KERNELS = {"relu-tpu": "kernels-test/relu-tpu", "rmsnorm-tpu": "kernels-test/rmsnorm-tpu"}
+GENERATIONS = ("v5e", "v6e")
+TOKEN = "hf_demo"
+STEP_SECONDS = 900
+
+PYTHON_PART = """
+import sys
+import numpy
+import kernels.native
+
+x = numpy.random.default_rng(0).standard_normal((256, 1024), dtype=numpy.float32)
+relu = kernels.native.load("kernels-test/relu-tpu", version=1)
+y = numpy.from_dlpack(relu.relu(x))
+assert numpy.array_equal(y, numpy.maximum(x, 0)), "relu gave wrong numbers"
+rmsnorm = kernels.native.load("kernels-test/rmsnorm-tpu", version=1)
+w = numpy.random.default_rng(1).standard_normal(1024, dtype=numpy.float32)
+z = numpy.from_dlpack(rmsnorm.rmsnorm(x, w))
+want = x / numpy.sqrt((x * x).mean(axis=1, keepdims=True) + 1e-6) * w
+difference = float(abs(z - want).max())
+assert difference < 1e-4, f"rmsnorm differs by {difference}"
+assert "torch" not in sys.modules and "jax" not in sys.modules
+print(f"relu equal to numpy, rmsnorm within {difference:.1e}; neither torch nor jax imported")
+"""
+
+
+class Failed(Exception):
+    """A check did not hold; the text says which."""
+
+
+def check(held, message: str):
+    if not held:
+        raise Failed(message)
+
+
+class Demo:
+    def __init__(self, licence: str):
+        self.licence = licence
+        self.steps: list[dict] = []
+        self.hub: subprocess.Popen | None = None
+        self.environment = {
+            "PATH": os.environ["PATH"],
+            "LANG": "C.UTF-8",
+            "HOME": str(WORK / "home"),
+            "HF_HOME": str(WORK / "home" / "huggingface"),
+            "KERNEL_BUILDER_STORE": str(BUILD / "store"),
+            **{name: value for name, value in os.environ.items()
+               if name.startswith(("PIP_", "SSL_CERT_")) or name.lower().endswith("_proxy")},
+            "NO_PROXY": "127.0.0.1",
+            "no_proxy": "127.0.0.1",
+        }
+
+    def run(self, *command, env=None, show=True) -> str:
+        """Runs a command, shown as a person would type it, and returns its standard output."""
+        words = [os.path.relpath(word, ROOT) if str(word).startswith(str(ROOT)) else str(word) for word in command]
+        if show:
+            print("  $ " + shlex.join(words if len(shlex.join(words)) < 200 else words[:2] + ["..."]), flush=True)
+        done = subprocess.run([str(word) for word in command], cwd=ROOT, env={**self.environment, **(env or {})},
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              timeout=STEP_SECONDS)
+        if done.returncode != 0:
+            raise Failed(f"{words[0]} ended with {done.returncode}\n{done.stdout[-3000:]}\n{done.stderr[-6000:]}")
+        return done.stdout
+
+    @contextlib.contextmanager
+    def step(self, name: str):
+        print(f"\n{name}", flush=True)
+        record = {"name": name, "passed": False, "seconds": 0.0, "notes": []}
+        self.steps.append(record)
+        started = time.monotonic()
+        try:
+            yield record["notes"].append
+            record["passed"] = True
+        finally:
+            record["seconds"] = round(time.monotonic() - started, 3)
+            for note in record["notes"]:
+                print(f"  {note}")
+            print(f"  {'done' if record['passed'] else 'FAILED'} in {record['seconds']:.2f} s", flush=True)
+
+    # ---- the steps ----
+
+    def build(self, kernel: str):
+        folder = ROOT / "examples" / "kernels" / kernel
+        with self.step(f"build {kernel}: export for tpu and cpu") as note:
+            self.run(PROGRAMS / "kernel-builder", "build", folder, "--env", "jax", "--accept-licence", self.licence,
+                     "--no-check-tpu")
+            manifest = json.loads((folder / "result" / "torch-tpu" / "aot" / "manifest.json").read_text())
+            for function in manifest["functions"]:
+                platforms = {one["platform"] for one in function["specialisations"]}
+                check(platforms == {"tpu", "cpu"}, f"{function['name']} was exported for {platforms} only")
+                note(f"{function['name']}: {len(function['specialisations'])} specialisations for cpu and tpu")
+            note("package import check: skipped, it needs torch, which --env jax leaves out")
+
+    def check_tpu(self, kernel: str):
+        folder = ROOT / "examples" / "kernels" / kernel
+        with self.step(f"check {kernel}: the TPU compiler without a TPU, numbers on the CPU") as note:
+            chosen = [word for generation in GENERATIONS for word in ("--generation", generation)]
+            report = json.loads(self.run(PROGRAMS / "kernel-builder", "check-tpu", folder, "--json", *chosen))
+            for variant in report["variants"]:
+                compiled = [one["generation"] for one in variant["compiles"] if one["outcome"] == "passed"]
+                check(set(compiled) == set(GENERATIONS), f"compiled for {compiled} only")
+                check(len(compiled) == len(variant["compiles"]), "a compile failed")
+                compared = [one for one in variant["comparisons"] if one["outcome"] == "passed"]
+                check(compared and len(compared) == len(variant["comparisons"]), "numbers were not all compared")
+                note(f"{len(compiled)} programs compiled for {', '.join(GENERATIONS)}; "
+                     f"{len(compared)} results equal to the reference function")
+
+    def start_hub(self):
+        with self.step("start the embedded hub on a free port") as note:
+            (WORK / "hub").mkdir()
+            command = [PROGRAMS / "kernels", "serve", WORK / "hub", "--token", f"demo:{TOKEN}", "--trusted",
+                       "kernels-test"]
+            print("  $ " + shlex.join(os.path.relpath(word, ROOT) if "/" in str(word) else word for word in command))
+            with open(WORK / "hub.log", "w", encoding="utf-8") as log:
+                self.hub = subprocess.Popen(command, cwd=ROOT, env=self.environment, stdin=subprocess.DEVNULL,
+                                            stdout=subprocess.PIPE, stderr=log, text=True)
+            guard = threading.Timer(30, self.hub.kill)
+            guard.start()
+            url = self.hub.stdout.readline().strip()
+            guard.cancel()
+            check(url.startswith("http://127.0.0.1:"), f"the hub said {url!r} instead of its address")
+            self.environment["HF_ENDPOINT"] = url
+            note(url)
+
+    def stop_hub(self) -> int | None:
+        hub, self.hub = self.hub, None
+        if hub is None:
+            return None
+        hub.terminate()
+        try:
+            return hub.wait(20)
+        except subprocess.TimeoutExpired:
+            hub.kill()
+            return hub.wait()
+
+    def upload(self, kernel: str, repo_id: str):
+        with self.step(f"upload {kernel}") as note:
+            said = self.run(PROGRAMS / "kernel-builder", "upload", ROOT / "examples" / "kernels" / kernel,
+                            env={"HF_TOKEN": TOKEN})
+            check(repo_id in said, f"upload did not name {repo_id}: {said!r}")
+            note(said.strip())
+
+    def find(self, kernel: str, repo_id: str):
+        with self.step(f"find {repo_id} by name") as note:
+            said = self.run(PROGRAMS / "kernels", "versions", repo_id)
+            check("1" in said.split() or "Version 1" in said, f"version 1 is not listed: {said!r}")
+            info = json.loads(self.run(PROGRAMS / "kernels", "info", repo_id, "--json"))
+            check((info["name"], info["version"], info["backends"]) == (kernel, 1, ["tpu"]), f"info says {info}")
+            note(f"version {info['version']}, backends {info['backends']}, license {info['license']}")
+
+    def compile_c(self):
+        with self.step("C: compile the example against the installed library") as note:
+            self.run("cmake", "--install", BUILD / "release", "--prefix", WORK / "prefix")
+            package = next((WORK / "prefix").rglob("libkernels.pc")).parent
+            flags = self.run("pkg-config", "--cflags", "--libs", "libkernels",
+                             env={"PKG_CONFIG_PATH": str(package)}).split()
+            self.run("cc", "-std=c17", "-Wall", "-Wextra", "-Werror", ROOT / "examples" / "c" / "run_relu.c", "-o",
+                     WORK / "run_relu", *flags, f"-Wl,-rpath,{package.parent}")
+            libraries = self.run("ldd", WORK / "run_relu")
+            check("libkernels.so" in libraries and "python" not in libraries, f"ldd says {libraries}")
+            note("ldd: libkernels.so, no Python")
+
+    def call_c(self, title: str, env=None):
+        with self.step(title) as note:
+            said = self.run(WORK / "run_relu", env={**self.plugin, **(env or {}), "LD_DEBUG": "files",
+                                                    "LD_DEBUG_OUTPUT": str(WORK / "ld")})
+            opened = "".join(path.read_text() for path in WORK.glob("ld.*"))
+            check("calling init" in opened, "the dynamic loader's log is empty")
+            check("libpython" not in opened, "the C program opened Python")
+            note(said.strip().replace("\n", "\n  "))
+            note("no Python in the process")
+
+    def install_python(self):
+        with self.step("Python: install the wheel built here") as note:
+            wheels = list((BUILD / "wheel").glob("*.whl"))
+            check(len(wheels) == 1, f"expected one wheel in build/wheel, found {wheels}")
+            self.run(BUILD / "demo-venv" / "bin" / "python", "-m", "pip", "install", "-q", "--no-deps", "--no-index",
+                     "--force-reinstall", wheels[0])
+            note(f"{wheels[0].name}, {wheels[0].stat().st_size / 1e6:.1f} MB")
+
+    def call_python(self, title: str, env=None):
+        with self.step(title) as note:
+            note(self.run(BUILD / "demo-venv" / "bin" / "python", "-c", PYTHON_PART,
+                          env={**self.plugin, **(env or {})}).strip())
+
+    @property
+    def plugin(self) -> dict[str, str]:
+        """The XLA CPU plugin of the jax environment takes the place of a TPU; a TPU host needs no setting."""
+        found = sorted((BUILD / "store").rglob("xla_cpu_pjrt.so"))
+        check(found, "no XLA CPU plugin below build/store")
+        return {"PJRT_NAMES_AND_LIBRARY_PATHS": f"cpu:{found[0]}"}
+
+    def all_steps(self):
+        for kernel in KERNELS:
+            self.build(kernel)
+            self.check_tpu(kernel)
+        self.start_hub()
+        for kernel, repo_id in KERNELS.items():
+            self.upload(kernel, repo_id)
+        for kernel, repo_id in KERNELS.items():
+            self.find(kernel, repo_id)
+        self.compile_c()
+        self.call_c("C: find, download, verify, load, call, compare")
+        self.install_python()
+        self.call_python("Python: kernels.native on numpy arrays")
+        with self.step("stop the hub") as note:
+            check(self.stop_hub() == 0, "the hub did not stop cleanly: build/demo/hub.log")
+            note("from here on HF_HUB_OFFLINE=1")
+        offline = {"HF_HUB_OFFLINE": "1"}
+        self.call_c("C: again from the cache, offline", offline)
+        self.call_python("Python: again from the cache, offline", offline)
+
+
+def summary(demo: Demo, failure: str | None, seconds: float):
+    width = max(len(step["name"]) for step in demo.steps) if demo.steps else 0
+    print("\nSummary")
+    for step in demo.steps:
+        print(f"  {step['name']:<{width}}  {step['seconds']:8.2f} s  {'ok' if step['passed'] else 'FAILED'}")
+    print(f"  {'all':<{width}}  {seconds:8.2f} s  {'FAILED' if failure else 'ok'}")
+    result = {"passed": failure is None, "seconds": round(seconds, 3), "failure": failure, "steps": demo.steps,
+              "skipped": ["package import check: needs torch"]}
+    (BUILD / "demo.json").write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    print("  details: build/demo.json")
+
+
+def interrupt(number, frame):
+    raise KeyboardInterrupt
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="the main job end to end")
+    parser.add_argument("--accept-licence", choices=["libtpu"], required=True)
+    demo = Demo(parser.parse_args().accept_licence)
+    signal.signal(signal.SIGTERM, interrupt)
+    shutil.rmtree(WORK, ignore_errors=True)
+    (WORK / "home").mkdir(parents=True)
+    started = time.monotonic()
+    failure = None
+    try:
+        demo.all_steps()
+    except KeyboardInterrupt:
+        failure = "interrupted"
+    except (Failed, OSError, KeyError, ValueError, subprocess.SubprocessError) as error:
+        failure = f"{type(error).__name__}: {error}"
+    finally:
+        demo.stop_hub()
+    if failure:
+        print(f"\n{failure}", file=sys.stderr)
+    summary(demo, failure, time.monotonic() - started)
+    return 1 if failure else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
