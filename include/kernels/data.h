@@ -138,6 +138,9 @@ typedef struct kernels_file_digest {
     const char *hash; /* base64 with padding */
 } kernels_file_digest;
 
+/* Most files of a variant. */
+#define KERNELS_VARIANT_FILES_MAX ((size_t)100000)
+
 /* Hashes of all files of a variant, ascending by bytes of path. */
 typedef struct kernels_variant_digest {
     kernels_digest_algorithm algorithm;
@@ -173,8 +176,8 @@ KERNELS_API void kernels_variant_digest_dispose(kernels_variant_digest *digest);
 /* KERNELS_INTEGRITY when they differ: the message has a heading and one line a violation; violations
  * (may be NULL) receives them as data, to be disposed by the caller in that case. */
 KERNELS_API kernels_status kernels_digest_validate(const kernels_variant_digest *expected,
-                                                   const kernels_variant_digest *got,
-                                                   kernels_violations *violations, kernels_error *error);
+                                                   const kernels_variant_digest *got, kernels_violations *violations,
+                                                   kernels_error *error);
 KERNELS_API void kernels_violations_dispose(kernels_violations *violations);
 
 /* ---- metadata.json ---- */
@@ -259,13 +262,13 @@ typedef struct kernels_build {
     uint64_t version;
     unsigned edition; /* as written: 5, or 4 / 3 for an unmarked file */
     const char *license;
-    const char *upstream, *source; /* NULL = absent */
+    const char *upstream, *source;   /* NULL = absent */
     const kernels_backend *backends; /* order and repeats as written */
     size_t backend_count;
     kernels_strings python_depends;
     const kernels_dependency *kernel_depends;
     size_t kernel_depends_count;
-    const char *hub_repo_id, *hub_branch;                      /* NULL = absent */
+    const char *hub_repo_id, *hub_branch;                     /* NULL = absent */
     kernels_build_backend per_backend[KERNELS_BACKEND_COUNT]; /* indexed by kernels_backend */
     /* the framework section */
     kernels_framework_kind kind;
@@ -281,7 +284,8 @@ typedef struct kernels_build {
     void *owner; /* private */
 } kernels_build;
 
-#define KERNELS_BUILD_SIZE_LIMIT ((size_t)16 * 1024 * 1024)
+/* Most bytes of a build.toml. */
+#define KERNELS_BUILD_SIZE_LIMIT ((size_t)1024 * 1024)
 
 /* Errors are "<file>:<line>:<column>: <dotted.key>: expected ..., found ...". warning (may be NULL)
  * receives heap text when the file is an older, unmarked edition. */
@@ -300,14 +304,14 @@ KERNELS_API const kernels_dependency *kernels_build_kernel_depends_at(const kern
 /* ---- from build.toml to metadata.json ---- */
 
 /* Metadata of the kernel on one backend: id from unique_id, the general and the backend's own dependencies,
- * kernels-minver, archs of a noarch kernel; provenance as given (NULL = none). No digest. Unknown Python
- * dependencies are KERNELS_SCHEMA, also those of other backends. The texts are copied: build may go. */
+ * kernels-minver, archs of a noarch kernel; provenance as given (NULL = none). No digest. A Python dependency
+ * that is unknown in general or for this backend is KERNELS_SCHEMA. The texts are copied: build may go. */
 KERNELS_API kernels_status kernels_build_metadata(const kernels_build *build, kernels_backend backend,
                                                   const char *unique_id, const kernels_provenance *provenance,
                                                   kernels_metadata *metadata, kernels_error *error);
 /* Copies digest into the metadata, in place of the one it may have. */
-KERNELS_API kernels_status kernels_metadata_set_digest(kernels_metadata *metadata,
-                                                       const kernels_variant_digest *digest, kernels_error *error);
+KERNELS_API kernels_status kernels_metadata_set_digest(kernels_metadata *metadata, const kernels_variant_digest *digest,
+                                                       kernels_error *error);
 /* Sets backend.archs to the sorted, repeat-free, non-empty texts of archs; copied. */
 KERNELS_API kernels_status kernels_metadata_set_archs(kernels_metadata *metadata, kernels_strings archs,
                                                       kernels_error *error);

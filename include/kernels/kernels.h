@@ -5,8 +5,8 @@
 
 #include "kernels/base.h"    /* status codes, errors, views */
 #include "kernels/data.h"    /* formats of the Kernel Hub */
-#include "kernels/resolve.h" /* this machine, build variants */
 #include "kernels/load.h"    /* from a name to a verified folder */
+#include "kernels/resolve.h" /* this machine, build variants */
 #include "kernels/runtime.h" /* calling a kernel */
 
 #endif

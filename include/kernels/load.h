@@ -29,11 +29,11 @@ typedef struct kernels_kernel kernels_kernel;
 
 /* All members optional; zero-initialise. Text is copied. NULL: from the environment, else the default. */
 typedef struct kernels_context_options {
-    const char *endpoint;        /* HF_ENDPOINT */
-    const char *cache_directory; /* KERNELS_CACHE, HF_HUB_CACHE, ... */
-    const char *token;           /* HF_TOKEN, ... */
-    bool offline;                /* or HF_HUB_OFFLINE */
-    const char *site_packages;   /* where torch, libtpu and plugins are looked for */
+    const char *endpoint;         /* HF_ENDPOINT */
+    const char *cache_directory;  /* KERNELS_CACHE, HF_HUB_CACHE, ... */
+    const char *token;            /* HF_TOKEN, ... */
+    bool offline;                 /* or HF_HUB_OFFLINE */
+    const char *site_packages;    /* where torch, libtpu and plugins are looked for */
     const kernels_system *system; /* instead of detecting */
     /* Warnings and progress; called in the thread that uses the context. */
     void (*warning)(void *payload, const char *message);
@@ -48,10 +48,10 @@ KERNELS_API void kernels_context_free(kernels_context *context);
 KERNELS_API const kernels_system *kernels_context_system(const kernels_context *context);
 
 typedef struct kernels_load_options {
-    bool has_version;     /* version is given; a version of 0 is a normal one */
-    uint64_t version;     /* setting it to >= 1 is enough, has_version is then implied */
-    const char *revision; /* branch, tag or commit; exactly one of version and revision */
-    const char *backend;  /* NULL = detected */
+    bool has_version;       /* version is given; a version of 0 is a normal one */
+    uint64_t version;       /* setting it to >= 1 is enough, has_version is then implied */
+    const char *revision;   /* branch, tag or commit; exactly one of version and revision */
+    const char *backend;    /* NULL = detected */
     bool trust_remote_code; /* also publishers that are not trusted */
     bool for_native;        /* reject variants that C cannot call (set by the runtime) */
     bool no_verify;         /* skip the digest check */

@@ -16,8 +16,8 @@ extern "C" {
 
 /* Everything about a machine that decides on a variant. Text members are "" when unknown. */
 typedef struct kernels_system {
-    char os[32];  /* "linux", "darwin", "windows" */
-    char cpu[32]; /* "x86_64", "aarch64" */
+    char os[32];                     /* "linux", "darwin", "windows" */
+    char cpu[32];                    /* "x86_64", "aarch64" */
     kernels_backend backend;         /* detected */
     kernels_version backend_version; /* cuda, rocm, xpu, cann: major.minor; count 0 = none */
     kernels_version torch;           /* major.minor; count 0 = no torch */
@@ -26,10 +26,17 @@ typedef struct kernels_system {
     kernels_version macos;   /* count 0 = not macOS */
     bool free_threaded;
     char glibc[32];
-    char python[32];              /* "3.11", "" = no interpreter known */
-    char site_packages[4096];     /* "" = none */
-    char tpu_generation[16];      /* "v4", "v5e", ... from PCI; "" = no TPU */
-    char backend_reason[256];     /* where the backend comes from, for people */
+    char python[32];          /* "3.11", "" = no interpreter known */
+    char site_packages[4096]; /* "" = none */
+    char tpu_generation[16];  /* "v4", "v5e", ... from PCI; "" = no TPU */
+    char backend_reason[256]; /* where the backend comes from, for people */
+    char torch_text[128];     /* "2.15.0+cu132", "" = no torch */
+    char tvm_ffi_text[64];    /* "0.1.15", "" = absent */
+    bool needs_torch;         /* files do not decide on the backend: only a process that imports torch knows;
+                                 backend is the best guess */
+    bool has_alternative;     /* another backend, besides cpu, that may be selected by name */
+    kernels_backend alternative;
+    kernels_version alternative_version;
 } kernels_system;
 
 typedef struct kernels_system_options {
@@ -43,7 +50,8 @@ KERNELS_API kernels_status kernels_system_detect(const kernels_system_options *o
 /* The backend's variant text: "cu130", "tpu". */
 KERNELS_API void kernels_system_backend_text(const kernels_system *system, char text[64]);
 
-/* Selected backend: NULL = the detected one; else "cpu" or the detected name (KERNELS_INVALID_ARGUMENT otherwise). */
+/* Selected backend: NULL = the detected one; else "cpu", the detected name or that of the alternative
+ * (KERNELS_INVALID_ARGUMENT listing them otherwise). */
 KERNELS_API kernels_status kernels_system_select_backend(const kernels_system *system, const char *name,
                                                          kernels_system *selected, kernels_error *error);
 
@@ -63,10 +71,8 @@ typedef struct kernels_decisions {
 /* Names that are no variant names are skipped and given to on_invalid (may be NULL). The result does not
  * depend on the order of names. */
 KERNELS_API kernels_status kernels_resolve_variants(const kernels_system *system, const char *const *names,
-                                                    size_t count,
-                                                    void (*on_invalid)(void *payload, const char *name),
-                                                    void *payload, kernels_decisions *decisions,
-                                                    kernels_error *error);
+                                                    size_t count, void (*on_invalid)(void *payload, const char *name),
+                                                    void *payload, kernels_decisions *decisions, kernels_error *error);
 KERNELS_API void kernels_decisions_dispose(kernels_decisions *decisions);
 /* One line a decision; heap text (kernels_string_free), NULL = no memory. */
 KERNELS_API char *kernels_decisions_trace(const kernels_decisions *decisions);

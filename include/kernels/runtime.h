@@ -45,8 +45,8 @@ typedef struct kernels_specialisation {
     const char *platform; /* "tpu", "cpu" */
     const kernels_shape *inputs, *outputs;
     size_t input_count, output_count;
-    const char *file;   /* below aot/ */
-    const char *sha256; /* hex */
+    const char *file;               /* below aot/ */
+    const char *sha256;             /* hex */
     const char *stablehlo, *mosaic; /* versions; mosaic NULL when no TPU program is inside */
 } kernels_specialisation;
 
@@ -83,8 +83,8 @@ typedef struct kernels_function_options {
 
 /* options may be NULL. KERNELS_FUNCTION_NOT_FOUND lists the functions there are. */
 KERNELS_API kernels_status kernels_function_get(const kernels_kernel *kernel, const char *name,
-                                                const kernels_function_options *options,
-                                                kernels_function **function, kernels_error *error);
+                                                const kernels_function_options *options, kernels_function **function,
+                                                kernels_error *error);
 KERNELS_API void kernels_function_free(kernels_function *function);
 KERNELS_API const char *kernels_function_platform(const kernels_function *function); /* "cpu", "tpu" */
 KERNELS_API const char *kernels_function_plugin(const kernels_function *function);   /* its path */
@@ -95,12 +95,11 @@ KERNELS_API const char *kernels_function_plugin(const kernels_function *function
  * index with what was expected and given.
  */
 KERNELS_API kernels_status kernels_function_call(kernels_function *function, const DLTensor *const *inputs,
-                                                 size_t input_count, DLTensor *const *outputs,
-                                                 size_t output_count, kernels_error *error);
+                                                 size_t input_count, DLTensor *const *outputs, size_t output_count,
+                                                 kernels_error *error);
 /* As above, but the outputs are allocated: outputs[i] receives a tensor whose deleter the caller must call. */
-KERNELS_API kernels_status kernels_function_call_allocate(kernels_function *function,
-                                                          const DLTensor *const *inputs, size_t input_count,
-                                                          DLManagedTensorVersioned **outputs,
+KERNELS_API kernels_status kernels_function_call_allocate(kernels_function *function, const DLTensor *const *inputs,
+                                                          size_t input_count, DLManagedTensorVersioned **outputs,
                                                           size_t output_count, kernels_error *error);
 /* Output shapes for these inputs, without running: what the caller must supply. */
 KERNELS_API kernels_status kernels_function_find(const kernels_function *function, const kernels_shape *inputs,

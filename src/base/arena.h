@@ -13,7 +13,7 @@ kernels_arena *kernels_arena_new(size_t limit); /* NULL when out of memory */
 void kernels_arena_free(kernels_arena *arena);
 void *kernels_arena_allocate(kernels_arena *arena, size_t size); /* zeroed; NULL: memory or limit */
 void *kernels_arena_array(kernels_arena *arena, size_t count, size_t element_size);
-char *kernels_arena_copy_text(kernels_arena *arena, kernels_view text); /* NUL-terminated copy */
+char *kernels_arena_copy_text(kernels_arena *arena, kernels_view text);        /* NUL-terminated copy */
 kernels_view kernels_arena_copy_view(kernels_arena *arena, kernels_view text); /* data NULL on failure */
 char *kernels_arena_printf(kernels_arena *arena, const char *format, ...) KERNELS_PRINTF(2, 3);
 

@@ -19,9 +19,9 @@
 
 typedef struct kernels_buffer {
     char *data;
-    size_t size;     /* bytes used, without the NUL */
-    size_t capacity; /* bytes allocated */
-    size_t limit;    /* size never exceeds this */
+    size_t size;            /* bytes used, without the NUL */
+    size_t capacity;        /* bytes allocated */
+    size_t limit;           /* size never exceeds this */
     kernels_status failure; /* KERNELS_OK, KERNELS_NO_MEMORY or KERNELS_LIMIT */
 } kernels_buffer;
 

@@ -44,9 +44,9 @@ struct kernels_node {
         bool boolean;
         uint64_t unsigned_value;
         int64_t negative;
-        kernels_view text;        /* STRING, DATE; NUMBER as written */
-        kernels_node **items;     /* ARRAY */
-        kernels_member *members;  /* OBJECT, in source order (TOML too) */
+        kernels_view text;       /* STRING, DATE; NUMBER as written */
+        kernels_node **items;    /* ARRAY */
+        kernels_member *members; /* OBJECT, in source order (TOML too) */
     } as;
 };
 
@@ -67,10 +67,8 @@ kernels_status kernels_json_parse(kernels_view text, const char *name, kernels_d
 /* TOML 1.0; a leading BOM is allowed. Not UTF-8: KERNELS_NOT_UTF8. */
 kernels_status kernels_toml_parse(kernels_view text, const char *name, kernels_document *document,
                                   kernels_error *error);
-kernels_status kernels_json_read_file(const char *path, size_t limit, kernels_document *document,
-                                      kernels_error *error);
-kernels_status kernels_toml_read_file(const char *path, size_t limit, kernels_document *document,
-                                      kernels_error *error);
+kernels_status kernels_json_read_file(const char *path, size_t limit, kernels_document *document, kernels_error *error);
+kernels_status kernels_toml_read_file(const char *path, size_t limit, kernels_document *document, kernels_error *error);
 void kernels_document_dispose(kernels_document *document);
 
 /* Value of a key, or NULL when node is no object or has no such key. */

@@ -5,9 +5,9 @@
 
 #include "base/buffer.h"
 
-void kernels_encode_hex(kernels_buffer *out, const void *data, size_t size);            /* lower case */
-void kernels_encode_base64(kernels_buffer *out, const void *data, size_t size);         /* padded */
-void kernels_encode_base32_lower(kernels_buffer *out, const void *data, size_t size);   /* no padding */
+void kernels_encode_hex(kernels_buffer *out, const void *data, size_t size);          /* lower case */
+void kernels_encode_base64(kernels_buffer *out, const void *data, size_t size);       /* padded */
+void kernels_encode_base32_lower(kernels_buffer *out, const void *data, size_t size); /* no padding */
 bool kernels_decode_base64(kernels_buffer *out, kernels_view text); /* strict, padded; false = malformed */
 bool kernels_decode_hex(kernels_buffer *out, kernels_view text);
 /* Everything but A-Z a-z 0-9 - . _ ~ becomes %XX; keep_slash keeps "/". */

@@ -7,21 +7,18 @@
 
 /* Replaces what *error holds by (status, formatted message). Returns status, so that a failing
  * function ends in `return kernels_fail(error, KERNELS_..., "...", ...)`. error may be NULL. */
-kernels_status kernels_fail(kernels_error *error, kernels_status status, const char *format, ...)
-    KERNELS_PRINTF(3, 4);
+kernels_status kernels_fail(kernels_error *error, kernels_status status, const char *format, ...) KERNELS_PRINTF(3, 4);
 
 /* As kernels_fail with the system's text for error_number appended (": No space left on device");
  * the status is chosen from error_number (NO_SPACE, PERMISSION, FILE_NOT_FOUND, ..., else IO). */
-kernels_status kernels_fail_errno(kernels_error *error, int error_number, const char *format, ...)
-    KERNELS_PRINTF(3, 4);
+kernels_status kernels_fail_errno(kernels_error *error, int error_number, const char *format, ...) KERNELS_PRINTF(3, 4);
 
 kernels_status kernels_fail_no_memory(kernels_error *error);
 
 /* Puts a new outer message above what *error holds, which becomes its cause; the status, errno,
  * http status and subject are carried up. Returns error->status, or `status` when error is NULL.
  * Use it where the outer text adds something: which kernel, which file, for whom. */
-kernels_status kernels_wrap(kernels_error *error, kernels_status status, const char *format, ...)
-    KERNELS_PRINTF(3, 4);
+kernels_status kernels_wrap(kernels_error *error, kernels_status status, const char *format, ...) KERNELS_PRINTF(3, 4);
 
 /* Records the path or URL the error is about (copied). error and subject may be NULL. */
 void kernels_error_set_subject(kernels_error *error, const char *subject);
@@ -30,12 +27,12 @@ void kernels_error_set_subject(kernels_error *error, const char *subject);
 void kernels_error_move(kernels_error *to, kernels_error *from);
 
 /* `if ((status = (call)) != KERNELS_OK) return status;` in one word, for functions that own nothing yet. */
-#define KERNELS_TRY(call)                              \
-    do {                                               \
-        kernels_status kernels_try_status_ = (call);   \
-        if (kernels_try_status_ != KERNELS_OK) {       \
-            return kernels_try_status_;                \
-        }                                              \
+#define KERNELS_TRY(call)                            \
+    do {                                             \
+        kernels_status kernels_try_status_ = (call); \
+        if (kernels_try_status_ != KERNELS_OK) {     \
+            return kernels_try_status_;              \
+        }                                            \
     } while (0)
 
 #ifdef __clang_analyzer__

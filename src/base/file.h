@@ -54,9 +54,9 @@ typedef struct kernels_listing {
 #define KERNELS_LISTING_DEPTH_LIMIT 64
 
 typedef enum kernels_list_flags {
-    KERNELS_LIST_CHILDREN = 0,       /* direct children only */
-    KERNELS_LIST_RECURSIVE = 1,      /* all levels; links to directories are never entered */
-    KERNELS_LIST_FOLLOW_LINKS = 2,   /* type = type of the link's target; a dangling link is an error */
+    KERNELS_LIST_CHILDREN = 0,     /* direct children only */
+    KERNELS_LIST_RECURSIVE = 1,    /* all levels; links to directories are never entered */
+    KERNELS_LIST_FOLLOW_LINKS = 2, /* type = type of the link's target; a dangling link is an error */
 } kernels_list_flags;
 
 kernels_status kernels_list(const char *directory, unsigned flags, kernels_listing *listing, kernels_error *error);
@@ -67,13 +67,13 @@ void kernels_listing_dispose(kernels_listing *listing);
 typedef struct kernels_file_writer kernels_file_writer;
 
 typedef struct kernels_file_writer_options {
-    unsigned mode;                /* permission bits before umask; 0 = 0666 */
-    bool no_sync;                 /* skip fsync: only for content that can be made again */
-    bool exclusive;               /* commit fails with KERNELS_ALREADY_EXISTS when the name is taken */
+    unsigned mode;                            /* permission bits before umask; 0 = 0666 */
+    bool no_sync;                             /* skip fsync: only for content that can be made again */
+    bool exclusive;                           /* commit fails with KERNELS_ALREADY_EXISTS when the name is taken */
     const kernels_hash_algorithm *algorithms; /* hashed on the way, may be NULL */
-    size_t algorithm_count;       /* <= KERNELS_FILE_WRITER_HASHES */
-    uint64_t git_blob_size;       /* total size, needed when KERNELS_HASH_GIT_BLOB is among them */
-    const char *temporary_path;   /* exact temporary name (the Hub cache fixes its form); NULL = chosen */
+    size_t algorithm_count;                   /* <= KERNELS_FILE_WRITER_HASHES */
+    uint64_t git_blob_size;                   /* total size, needed when KERNELS_HASH_GIT_BLOB is among them */
+    const char *temporary_path;               /* exact temporary name (the Hub cache fixes its form); NULL = chosen */
 } kernels_file_writer_options;
 
 #define KERNELS_FILE_WRITER_HASHES 3
@@ -118,8 +118,7 @@ kernels_status kernels_remove_tree(const char *path, kernels_error *error);
 typedef struct kernels_file_lock kernels_file_lock;
 /* Best effort flock(LOCK_EX) on `path` (created, mode 0664, never deleted). A file system without
  * locks gives KERNELS_OK and a lock that does nothing. timeout_ms < 0 waits for ever. */
-kernels_status kernels_file_lock_take(const char *path, int timeout_ms, kernels_file_lock **lock,
-                                      kernels_error *error);
+kernels_status kernels_file_lock_take(const char *path, int timeout_ms, kernels_file_lock **lock, kernels_error *error);
 void kernels_file_lock_release(kernels_file_lock *lock); /* NULL allowed */
 
 #endif

@@ -9,12 +9,12 @@
 #include "base/buffer.h"
 
 typedef enum kernels_option_type {
-    KERNELS_OPTION_FLAG,     /* no value: bool */
-    KERNELS_OPTION_TEXT,     /* const char * */
-    KERNELS_OPTION_INTEGER,  /* int64_t with minimum and maximum */
-    KERNELS_OPTION_CHOICE,   /* const char *, one of choices */
-    KERNELS_OPTION_LIST,     /* repeatable text: kernels_option_list */
-    KERNELS_OPTION_GREEDY,   /* takes all following words that are no options; repeatable: kernels_option_list */
+    KERNELS_OPTION_FLAG,    /* no value: bool */
+    KERNELS_OPTION_TEXT,    /* const char * */
+    KERNELS_OPTION_INTEGER, /* int64_t with minimum and maximum */
+    KERNELS_OPTION_CHOICE,  /* const char *, one of choices */
+    KERNELS_OPTION_LIST,    /* repeatable text: kernels_option_list */
+    KERNELS_OPTION_GREEDY,  /* takes all following words that are no options; repeatable: kernels_option_list */
 } kernels_option_type;
 
 /* Values of LIST and GREEDY options and of the last, repeatable positional. */
@@ -24,23 +24,23 @@ typedef struct kernels_option_list {
 } kernels_option_list;
 
 typedef struct kernels_option {
-    const char *name;       /* long name without "--"; NULL ends the table */
-    char short_name;        /* 0 = none */
+    const char *name; /* long name without "--"; NULL ends the table */
+    char short_name;  /* 0 = none */
     kernels_option_type type;
-    const char *value_name; /* "DIR", "N"; NULL for flags */
-    const char *help;       /* one sentence, says the unit and the default */
+    const char *value_name;     /* "DIR", "N"; NULL for flags */
+    const char *help;           /* one sentence, says the unit and the default */
     const char *const *choices; /* NULL-terminated, for CHOICE (also help and completion of others) */
-    bool ignore_case;       /* CHOICE: ASCII case ignored, value becomes the listed spelling */
-    bool exact_name;        /* takes no part in prefix matching (see kernels_program) */
-    bool hidden;            /* not in help, man page, completion */
-    int64_t minimum, maximum; /* INTEGER; both 0 = whole int64_t */
+    bool ignore_case;           /* CHOICE: ASCII case ignored, value becomes the listed spelling */
+    bool exact_name;            /* takes no part in prefix matching (see kernels_program) */
+    bool hidden;                /* not in help, man page, completion */
+    int64_t minimum, maximum;   /* INTEGER; both 0 = whole int64_t */
 } kernels_option;
 
 typedef struct kernels_positional {
     const char *name; /* "KERNEL_DIR"; NULL ends the table */
     const char *help;
     bool required;
-    bool repeatable;  /* only the last */
+    bool repeatable; /* only the last */
     bool integer;
     const char *const *choices;
 } kernels_positional;
@@ -49,27 +49,27 @@ typedef struct kernels_arguments kernels_arguments;
 
 typedef struct kernels_command {
     const char *name;
-    const char *summary;     /* one line */
-    const char *description; /* paragraphs for --help and the man page; may be NULL */
+    const char *summary;                   /* one line */
+    const char *description;               /* paragraphs for --help and the man page; may be NULL */
     const kernels_option *options;         /* ends with name NULL; may be NULL */
     const kernels_positional *positionals; /* likewise */
-    const char *examples;    /* lines, may be NULL */
+    const char *examples;                  /* lines, may be NULL */
     bool hidden;
     int (*run)(const kernels_arguments *arguments, void *payload); /* exit code */
-    const struct kernels_command *const *subcommands; /* ends with NULL: `skills add`; may be NULL */
+    const struct kernels_command *const *subcommands;              /* ends with NULL: `skills add`; may be NULL */
 } kernels_command;
 
 typedef struct kernels_program {
     const char *name;
     const char *summary;
-    const char *version_line;       /* what --version prints */
+    const char *version_line;               /* what --version prints */
     const kernels_command *const *commands; /* ends with NULL, in the order of the help; a program without
                                                sub-commands has one, with `single` set */
     bool single;
-    bool prefixes;       /* unambiguous prefixes of long options are accepted; the last of repeated wins
-                            (style of `kernels`). false: exact names, a repeated single-valued option is an
-                            error, short flags group, `help [SUB]` works (style of `kernel-builder`) */
-    char version_short;  /* 'V', or 0 */
+    bool prefixes;           /* unambiguous prefixes of long options are accepted; the last of repeated wins
+                                (style of `kernels`). false: exact names, a repeated single-valued option is an
+                                error, short flags group, `help [SUB]` works (style of `kernel-builder`) */
+    char version_short;      /* 'V', or 0 */
     const char *environment; /* section ENVIRONMENT of the man page, lines "NAME  text"; may be NULL */
 } kernels_program;
 
@@ -96,7 +96,8 @@ const kernels_program *kernels_arguments_program(const kernels_arguments *argume
 /* The original command line behind the command's name, for handing it to a helper program. */
 char **kernels_arguments_raw(const kernels_arguments *arguments, int *count);
 
-/* ---- generated text ---- */
+/* ---- generated text; command NULL = the program as a whole ---- */
+void kernels_options_usage(kernels_buffer *out, const kernels_program *program, const kernels_command *command);
 void kernels_options_help(kernels_buffer *out, const kernels_program *program, const kernels_command *command);
 void kernels_options_man(kernels_buffer *out, const kernels_program *program);
 /* shell: bash, zsh, fish, elvish, powershell. false: unknown shell. */

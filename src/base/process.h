@@ -20,11 +20,11 @@ typedef struct kernels_process_options {
 } kernels_process_options;
 
 typedef struct kernels_process_result {
-    int exit_code;    /* -1 when ended by a signal */
-    int signal;       /* 0, or the signal that ended it */
+    int exit_code; /* -1 when ended by a signal */
+    int signal;    /* 0, or the signal that ended it */
     bool timed_out;
-    kernels_buffer output; /* stdout; the end of it when over the limit */
-    kernels_buffer errors; /* stderr, likewise */
+    kernels_buffer output;                   /* stdout; the end of it when over the limit */
+    kernels_buffer errors;                   /* stderr, likewise */
     uint64_t output_dropped, errors_dropped; /* bytes */
 } kernels_process_result;
 

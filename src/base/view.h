@@ -9,7 +9,7 @@ kernels_view kernels_view_of(const char *text); /* NULL gives an empty view */
 bool kernels_view_equal(kernels_view a, kernels_view b);
 bool kernels_view_equal_text(kernels_view a, const char *text);
 bool kernels_view_equal_ascii_case(kernels_view a, kernels_view b); /* ASCII case folded */
-int kernels_view_compare(kernels_view a, kernels_view b);          /* byte order, as memcmp */
+int kernels_view_compare(kernels_view a, kernels_view b);           /* byte order, as memcmp */
 bool kernels_view_starts_with(kernels_view text, kernels_view prefix);
 bool kernels_view_ends_with(kernels_view text, kernels_view suffix);
 kernels_view kernels_view_slice(kernels_view text, size_t from, size_t to); /* clamped */

@@ -25,11 +25,11 @@ typedef struct kernels_hub_options {
     const char *cache_directory;
     const char *token;
     bool no_token;
-    bool offline;            /* or'ed with the environment */
-    const char *user_agent;  /* complete library part, NULL = kernels/<version> */
+    bool offline;           /* or'ed with the environment */
+    const char *user_agent; /* complete library part, NULL = kernels/<version> */
     kernels_progress_function *progress;
     kernels_log_function *log;
-    void *payload;           /* for both callbacks */
+    void *payload; /* for both callbacks */
     /* polled while waiting; true aborts with KERNELS_INTERRUPTED. May be NULL. */
     bool (*cancelled)(void *payload);
 } kernels_hub_options;
@@ -45,8 +45,8 @@ uint64_t kernels_hub_request_count(const kernels_hub *hub); /* sent so far; for 
 /* ---- reading the Hub ---- */
 
 typedef struct kernels_ref {
-    const char *name;   /* "v1" */
-    const char *ref;    /* "refs/heads/v1" */
+    const char *name; /* "v1" */
+    const char *ref;  /* "refs/heads/v1" */
     char commit[65];
 } kernels_ref;
 
@@ -56,8 +56,8 @@ typedef struct kernels_refs {
     void *owner;
 } kernels_refs;
 
-kernels_status kernels_hub_refs(kernels_hub *hub, kernels_repository_type type, const char *repo_id,
-                                bool pull_requests, kernels_refs *refs, kernels_error *error);
+kernels_status kernels_hub_refs(kernels_hub *hub, kernels_repository_type type, const char *repo_id, bool pull_requests,
+                                kernels_refs *refs, kernels_error *error);
 void kernels_refs_dispose(kernels_refs *refs);
 
 /* Commit of a branch, tag, commit or "refs/..." (GET .../revision/R); 40 hex digits give themselves, no request. */
@@ -101,8 +101,7 @@ kernels_status kernels_hub_fetch(kernels_hub *hub, kernels_repository_type type,
 /* Folder of a cached snapshot for a commit, branch, tag or ref text, without any request:
  * KERNELS_NOT_CACHED when absent. commit may be NULL. snapshot is heap text. */
 kernels_status kernels_cache_snapshot(kernels_hub *hub, kernels_repository_type type, const char *repo_id,
-                                      const char *revision, char commit[65], char **snapshot,
-                                      kernels_error *error);
+                                      const char *revision, char commit[65], char **snapshot, kernels_error *error);
 
 typedef struct kernels_cached_version {
     uint64_t version;
@@ -129,10 +128,10 @@ typedef struct kernels_operation {
 } kernels_operation;
 
 typedef struct kernels_commit_result {
-    char commit[65];         /* "" when there was nothing to commit */
+    char commit[65]; /* "" when there was nothing to commit */
     size_t added, deleted, unchanged;
-    char *pull_request_url;  /* NULL unless create_pr; heap text */
-    uint64_t pull_request;   /* its number */
+    char *pull_request_url; /* NULL unless create_pr; heap text */
+    uint64_t pull_request;  /* its number */
 } kernels_commit_result;
 
 /* Existing is fine. id_on_hub (may be NULL) receives the id in the Hub's own spelling; heap text. */
