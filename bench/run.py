@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Side by side with the released peer (`kernels` 0.17.2 and jax), in one run: medians and ratios (./run bench).
+
+    run.py [--runs N]
+
+Prints a table with what each ratio must be at least, writes build/bench.json; exit 0 only if all are reached. Figures
+depend on the machine, ratios hardly: quote ratios.
+"""
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BUILD = ROOT / "build"
+RELEASE = BUILD / "release"
+MEASURE = RELEASE / "bench" / "measure"
+KERNELS = RELEASE / "src" / "cli" / "kernels"
+BUILDER = RELEASE / "src" / "cli" / "kernel-builder"
+PEER = BUILD / "bench-venv" / "bin" / "kernels"
+RELU = ROOT / "examples" / "kernels" / "relu-tpu"
+STORE = BUILD / "store"
+
+
+class Missing(Exception):
+    """A part that the benchmark needs is not there."""
+
+
+def measure(command, runs: int, env: dict[str, str]) -> dict[str, float]:
+    """Median wall time in seconds and peak resident memory in MB; one run before is not counted."""
+    words = [str(word) for word in command]
+    done = subprocess.run([str(MEASURE), str(runs + 1), *words], env=env, text=True, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if done.returncode != 0:
+        raise Missing(f"{' '.join(words)} failed:\n{done.stdout}{done.stderr}")
+    rows = [line.split() for line in done.stdout.splitlines()][1:]
+    return {"seconds": statistics.median(float(row[0]) for row in rows),
+            "megabytes": statistics.median(float(row[1]) for row in rows) * 1024 / 1e6}
+
+
+def compare(name: str, unit: str, ours: float, peer: float, required: float) -> dict:
+    ratio = peer / ours
+    return {"name": name, "unit": unit, "ours": ours, "peer": peer, "ratio": round(ratio, 1), "required": required,
+            "passed": ratio >= required}
+
+
+def bench_help(runs: int, env: dict[str, str]) -> list[dict]:
+    results = []
+    for command in (["--help"], ["versions", "--help"]):
+        ours = measure([KERNELS, *command], 10 * runs, env)
+        peer = measure([PEER, *command], runs, env)
+        name = f"kernels {' '.join(command)}"
+        results.append(compare(f"{name}: time", "s", ours["seconds"], peer["seconds"], 100))
+        results.append(compare(f"{name}: peak memory", "MB", ours["megabytes"], peer["megabytes"], 8))
+    return results
+
+
+def jax_environment() -> pathlib.Path:
+    """The locked jax environment: the peer's jax, and the plugin that both sides would use."""
+    done = subprocess.run([BUILDER, "env", "fetch", "jax", "--accept-licence", "libtpu"], text=True,
+                          env={**os.environ, "KERNEL_BUILDER_STORE": str(STORE)}, capture_output=True)
+    found = sorted(STORE.glob("env/*/lib/python3*/site-packages/jaxlib"))
+    if done.returncode != 0 or not found:
+        raise Missing(f"the jax environment could not be made:\n{done.stderr}")
+    return found[0].parents[3]
+
+
+def bench_first_result(runs: int, env: dict[str, str]) -> list[dict]:
+    environment = jax_environment()
+    subprocess.run([BUILDER, "build", RELU, "--env", "jax", "--accept-licence", "libtpu", "--no-check-tpu"], check=True,
+                   env={**os.environ, "KERNEL_BUILDER_STORE": str(STORE)}, capture_output=True)
+    aot = RELU / "result" / "torch-tpu" / "aot"
+    manifest = json.loads((aot / "manifest.json").read_text())
+    program = next(aot / one["file"] for one in manifest["functions"][0]["specialisations"]
+                   if one["platform"] == "cpu" and one["inputs"] == ["f32[256,1024]"])
+    plugin = next(environment.rglob("xla_cpu_pjrt.so"))
+    ours = measure([KERNELS, "run", RELU, "relu", "--input", "f32[256,1024]:random", "--plugin", plugin], runs, env)
+    peer = measure([environment / "bin" / "python", ROOT / "bench" / "first_result.py", program], runs,
+                   {**env, "JAX_PLATFORMS": "cpu"})
+    return [compare("TPU kernel from disk to first result, C against import jax", "s", ours["seconds"],
+                    peer["seconds"], 20)]
+
+
+def print_table(results: list[dict]):
+    width = max(len(result["name"]) for result in results)
+    print(f"{'':<{width}}  {'ours':>12}  {'peer':>12}  {'ratio':>8}  {'required':>8}")
+    for result in results:
+        ours, peer = (f"{result[side]:.4g} {result['unit']}" for side in ("ours", "peer"))
+        print(f"{result['name']:<{width}}  {ours:>12}  {peer:>12}  {result['ratio']:>7.1f}x  {result['required']:>7}x"
+              f"  {'ok' if result['passed'] else 'TOO SMALL'}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="ratios against the released peer")
+    parser.add_argument("--runs", type=int, default=7, help="runs of each peer command (default 7)")
+    runs = parser.parse_args().runs
+    home = BUILD / "bench-home"
+    home.mkdir(parents=True, exist_ok=True)
+    env = {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8"}
+    try:
+        results = bench_help(runs, env) + bench_first_result(runs, env)
+    except (Missing, subprocess.CalledProcessError, OSError) as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return 1
+    print_table(results)
+    (BUILD / "bench.json").write_text(json.dumps({"runs": runs, "results": results}, indent=2) + "\n")
+    return 0 if all(result["passed"] for result in results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
