@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a list of names to decisions in order of preference. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/view.h"
+#include "resolve/decide.h"
+
+/* Most variants of one kernel that are looked at. */
+#define VARIANT_LIMIT ((size_t)100000)
+#define REASON_LIMIT ((size_t)4096)
+
+/* One candidate with its place in the order; smaller keys come first. */
+typedef struct candidate {
+    kernels_decision decision;
+    int64_t key[5];
+    size_t position; /* in the input: decides between equals */
+} candidate;
+
+/* Ranks of noarch builds, best first. */
+enum { NOARCH_OWN = 0, NOARCH_CANN = 1, NOARCH_UNIVERSAL = 2, NOARCH_FALLBACK = 3 };
+
+static int64_t negated(uint64_t value) { return value > INT64_MAX ? -INT64_MAX : -(int64_t)value; }
+
+/* Newest stable ABI and its newest CUDA minor; torch without a tag before one with; tvm-ffi; then noarch builds,
+ * those of the backend before universal ones. */
+static void fill_key(candidate *entry, bool fallback) {
+    const kernels_variant *variant = &entry->decision.variant;
+    int64_t *key = entry->key;
+    key[0] = entry->decision.accepted ? 0 : 1;
+    switch (variant->framework) {
+    case KERNELS_FRAMEWORK_TORCH_STABLE_ABI:
+        key[1] = 0;
+        key[2] = negated(variant->framework_major);
+        key[3] = negated(variant->framework_minor);
+        break;
+    case KERNELS_FRAMEWORK_TORCH:
+        key[1] = 1;
+        key[3] = variant->cxx11_abi == KERNELS_CXX11_ABI_NONE ? 0 : 1;
+        break;
+    case KERNELS_FRAMEWORK_TVM_FFI:
+        key[1] = 2;
+        break;
+    case KERNELS_FRAMEWORK_TORCH_NOARCH:
+        key[1] = 3;
+        key[4] = fallback                                         ? NOARCH_FALLBACK
+                 : strcmp(variant->noarch_name, "universal") == 0 ? NOARCH_UNIVERSAL
+                 : strcmp(variant->noarch_name, "cann") == 0      ? NOARCH_CANN
+                                                                  : NOARCH_OWN;
+        return;
+    }
+    if (variant->backend_has_version) {
+        key[4] = negated(variant->backend_minor);
+    }
+}
+
+static int compare_candidates(const void *left, const void *right) {
+    const candidate *a = left;
+    const candidate *b = right;
+    for (size_t i = 0; i < sizeof a->key / sizeof a->key[0]; i++) {
+        if (a->key[i] != b->key[i]) {
+            return a->key[i] < b->key[i] ? -1 : 1;
+        }
+    }
+    return a->position < b->position ? -1 : 1;
+}
+
+static kernels_status judge(const kernels_system *system, const kernels_rule *rule, candidate *entry,
+                            kernels_error *error) {
+    kernels_decision *decision = &entry->decision;
+    KERNELS_CLEANUP(kernels_cleanup_buffer) kernels_buffer reason = KERNELS_BUFFER_INIT(REASON_LIMIT);
+    kernels_rule_verdict verdict = KERNELS_RULE_NO_OPINION;
+    if (rule != NULL) {
+        verdict = rule->judge(rule->payload, &decision->variant, &reason);
+    }
+    bool fallback = false;
+    if (verdict != KERNELS_RULE_REJECT) {
+        kernels_buffer_reset(&reason);
+        kernels_variant_judge(system, &decision->variant, &reason);
+        fallback = verdict == KERNELS_RULE_FALLBACK && reason.size > 0;
+    }
+    KERNELS_TRY(kernels_buffer_status(&reason, error));
+    decision->accepted = reason.size == 0 || fallback;
+    if (!decision->accepted) {
+        decision->reason = kernels_buffer_take(&reason);
+        if (decision->reason == NULL) {
+            return kernels_fail_no_memory(error);
+        }
+    }
+    fill_key(entry, fallback);
+    return KERNELS_OK;
+}
+
+static void free_candidates(candidate *entries, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        kernels_free(entries[i].decision.reason);
+    }
+    kernels_free(entries);
+}
+
+/* Parses and judges all names; what is no variant name is reported and left out. */
+static kernels_status collect(const kernels_system *system, const char *const *names, size_t count,
+                              const kernels_rule *rule, void (*on_invalid)(void *payload, const char *name),
+                              void *payload, candidate *entries, size_t *entry_count, kernels_error *error) {
+    for (size_t i = 0; i < count; i++) {
+        candidate *entry = &entries[*entry_count];
+        if (kernels_variant_parse(kernels_view_of(names[i]), &entry->decision.variant, NULL) != KERNELS_OK) {
+            if (on_invalid != NULL) {
+                on_invalid(payload, names[i]);
+            }
+            continue;
+        }
+        /* A Python without its lock cannot import compiled builds: they are no candidates at all. */
+        if (system->free_threaded && entry->decision.variant.framework != KERNELS_FRAMEWORK_TORCH_NOARCH) {
+            continue;
+        }
+        entry->position = i;
+        KERNELS_TRY(judge(system, rule, entry, error));
+        (*entry_count)++;
+    }
+    return KERNELS_OK;
+}
+
+static kernels_status hand_over(const candidate *entries, size_t count, kernels_decisions *decisions,
+                                kernels_error *error) {
+    kernels_decision *items = kernels_calloc(count > 0 ? count : 1, sizeof *items);
+    if (items == NULL) {
+        return kernels_fail_no_memory(error);
+    }
+    size_t accepted = 0;
+    for (size_t i = 0; i < count; i++) {
+        items[i] = entries[i].decision;
+        accepted += items[i].accepted ? 1 : 0;
+    }
+    *decisions = (kernels_decisions){.items = items, .count = count, .accepted_count = accepted};
+    return KERNELS_OK;
+}
+
+kernels_status kernels_resolve_with_rule(const kernels_system *system, const char *const *names, size_t count,
+                                         const kernels_rule *rule, void (*on_invalid)(void *payload, const char *name),
+                                         void *payload, kernels_decisions *decisions, kernels_error *error) {
+    if (count > VARIANT_LIMIT) {
+        return kernels_fail(error, KERNELS_LIMIT, "expected at most %zu build variants, found %zu", VARIANT_LIMIT,
+                            count);
+    }
+    candidate *entries = kernels_calloc(count > 0 ? count : 1, sizeof *entries);
+    if (entries == NULL) {
+        return kernels_fail_no_memory(error);
+    }
+    size_t entry_count = 0;
+    kernels_status status = collect(system, names, count, rule, on_invalid, payload, entries, &entry_count, error);
+    if (status == KERNELS_OK) {
+        qsort(entries, entry_count, sizeof *entries, compare_candidates);
+        status = hand_over(entries, entry_count, decisions, error);
+    }
+    if (status == KERNELS_OK) {
+        kernels_free(entries); /* the reasons belong to the decisions now */
+    } else {
+        free_candidates(entries, count);
+    }
+    return status;
+}
+
+static int compare_names(const void *left, const void *right) {
+    return strcmp(*(const char *const *)left, *(const char *const *)right);
+}
+
+const char **kernels_names_sorted(const char *const *names, size_t count) {
+    const char **sorted = kernels_calloc(count > 0 ? count : 1, sizeof *sorted);
+    if (sorted != NULL && count > 0) {
+        memcpy(sorted, names, count * sizeof *sorted);
+        qsort(sorted, count, sizeof *sorted, compare_names);
+    }
+    return sorted;
+}
+
+kernels_status kernels_resolve_variants(const kernels_system *system, const char *const *names, size_t count,
+                                        void (*on_invalid)(void *payload, const char *name), void *payload,
+                                        kernels_decisions *decisions, kernels_error *error) {
+    const char **sorted = kernels_names_sorted(names, count);
+    if (sorted == NULL) {
+        return kernels_fail_no_memory(error);
+    }
+    kernels_status status =
+        kernels_resolve_with_rule(system, sorted, count, NULL, on_invalid, payload, decisions, error);
+    kernels_free(sorted);
+    return status;
+}
+
+void kernels_decisions_dispose(kernels_decisions *decisions) {
+    if (decisions == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < decisions->count; i++) {
+        kernels_free(decisions->items[i].reason);
+    }
+    kernels_free(decisions->items);
+    *decisions = (kernels_decisions){0};
+}
+
+char *kernels_decisions_trace(const kernels_decisions *decisions) {
+    kernels_buffer text = KERNELS_BUFFER_INIT(KERNELS_BUFFER_DEFAULT_LIMIT);
+    for (size_t i = 0; i < decisions->count; i++) {
+        const kernels_decision *decision = &decisions->items[i];
+        char name[KERNELS_VARIANT_NAME_MAX + 1];
+        kernels_variant_print(&decision->variant, name);
+        kernels_buffer_add_text(&text, i > 0 ? "\n" : "");
+        kernels_buffer_add_text(&text, name);
+        if (decision->accepted) {
+            kernels_buffer_add_text(&text, i == 0 ? " compatible, preferred \u2705" : " compatible \u2705");
+        } else {
+            kernels_buffer_add_text(&text, ": ");
+            kernels_buffer_add_text(&text, decision->reason);
+        }
+    }
+    char *taken = text.size == 0 ? kernels_strdup("") : kernels_buffer_take(&text);
+    kernels_buffer_dispose(&text);
+    return taken;
+}

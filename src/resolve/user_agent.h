@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the Hub is told about this machine with each request. */
+#ifndef KERNELS_SRC_RESOLVE_USER_AGENT_H
+#define KERNELS_SRC_RESOLVE_USER_AGENT_H
+
+#include "base/buffer.h"
+#include "kernels/resolve.h"
+
+/* Appends "kernels/0.17.2; python/3.11; backend/tpu; ..."; nothing when telemetry is switched off
+ * (HF_HUB_DISABLE_TELEMETRY, DISABLE_TELEMETRY, DO_NOT_TRACK). */
+void kernels_system_user_agent(const kernels_system *system, kernels_buffer *out);
+
+#endif
