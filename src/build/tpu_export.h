@@ -24,7 +24,7 @@ typedef struct kernels_tpu_export_options {
 
 /* true when source_dir has an aot.toml: else there is nothing to export, and the variant stays as it is. */
 bool kernels_tpu_export_is_wanted(const char *source_dir);
-/* All or nothing: on failure variant_dir has no aot/. */
+/* All or nothing: a failed export leaves variant_dir as it was. */
 kernels_status kernels_tpu_export(const kernels_tpu_export_options *options, kernels_error *error);
 
 #endif
