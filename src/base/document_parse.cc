@@ -225,7 +225,7 @@ class JsonBuilder {
         if (!node) {
             return no_memory();
         }
-        node->begin = positions_.at(offset() - 1);
+        node->begin = positions_.at(offset()); /* the reader has not taken the bracket yet */
         attach(node);
         stack_.push_back(Frame{node, {}, {}});
         return true;
@@ -234,7 +234,7 @@ class JsonBuilder {
         if (!copied) {
             return no_memory();
         }
-        stack_.back().node->end = positions_.at(offset());
+        stack_.back().node->end = positions_.at(offset() + 1);
         stack_.pop_back();
         return true;
     }
