@@ -79,6 +79,9 @@ typedef struct kernels_function_options {
     bool strict;               /* a TPU generation that was not checked is an error instead of a warning */
     void (*warning)(void *payload, const char *message);
     void *payload;
+    /* Use the plugin and the device of this function as well (the members above are then not looked at). A
+     * process can take a TPU only once: functions that live together on one should share it. NULL = its own. */
+    const kernels_function *share;
 } kernels_function_options;
 
 /* options may be NULL. KERNELS_FUNCTION_NOT_FOUND lists the functions there are. */

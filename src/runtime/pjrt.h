@@ -36,12 +36,12 @@ typedef struct kernels_pjrt_search_options {
  * Looks for the plugin of a platform ("tpu", "cpu", any name) in this order: the option, then
  * PJRT_NAMES_AND_LIBRARY_PATHS ("name:path,name:path"), then TPU_LIBRARY_PATH (tpu only), then
  * site-packages (libtpu/libtpu.so for tpu, xla_plugins/<folder>/ for the others), then the system's library
- * path. path receives heap text (kernels_free); a name without "/" is left to dlopen. trace (may be NULL)
- * receives one line a place with what was found there, on success and on failure alike; heap text.
- * KERNELS_PLUGIN_NOT_FOUND carries the trace in its message.
+ * path. path receives heap text (kernels_free). trace (may be NULL) receives one line a place with what was
+ * found there, on success and on failure alike; heap text. A path named by the option or a variable that is no
+ * file ends the search. KERNELS_PLUGIN_NOT_FOUND carries the trace in its message.
  */
-kernels_status kernels_pjrt_plugin_search(const char *platform, const kernels_pjrt_search_options *options,
-                                          char **path, char **trace, kernels_error *error);
+kernels_status kernels_pjrt_plugin_search(const char *platform, const kernels_pjrt_search_options *options, char **path,
+                                          char **trace, kernels_error *error);
 
 /* ---- plugin ---- */
 
@@ -73,8 +73,7 @@ typedef struct kernels_pjrt_stats {
  * crash: run this in a child process.
  */
 kernels_status kernels_pjrt_compile_for_topology(const kernels_pjrt_plugin *plugin, const char *topology,
-                                                 kernels_view program, kernels_pjrt_stats *stats,
-                                                 kernels_error *error);
+                                                 kernels_view program, kernels_pjrt_stats *stats, kernels_error *error);
 
 /* ---- client ---- */
 
@@ -91,8 +90,7 @@ const char *kernels_pjrt_client_plugin_path(const kernels_pjrt_client *client);
 
 /* name goes into messages. The executable keeps the client. */
 kernels_status kernels_pjrt_compile(kernels_pjrt_client *client, kernels_view program, const char *name,
-                                    size_t output_count, kernels_pjrt_executable **executable,
-                                    kernels_error *error);
+                                    size_t output_count, kernels_pjrt_executable **executable, kernels_error *error);
 void kernels_pjrt_executable_free(kernels_pjrt_executable *executable); /* NULL allowed */
 
 /* One host array: compact, row-major, at least kernels_shape_bytes(shape) bytes. */
