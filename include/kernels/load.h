@@ -38,6 +38,8 @@ typedef struct kernels_context_options {
     /* Warnings and progress; called in the thread that uses the context. */
     void (*warning)(void *payload, const char *message);
     void (*progress)(void *payload, const char *file, uint64_t done, uint64_t total);
+    /* Polled while waiting; true ends the call with KERNELS_INTERRUPTED. */
+    bool (*cancelled)(void *payload);
     void *payload;
 } kernels_context_options;
 

@@ -6,8 +6,7 @@
 #include "base/buffer.h"
 #include "kernels/resolve.h"
 
-/* Appends "kernels/0.17.2; python/3.11; backend/tpu; ..."; nothing when telemetry is switched off
- * (HF_HUB_DISABLE_TELEMETRY, DISABLE_TELEMETRY, DO_NOT_TRACK). */
+/* Appends "kernels/0.17.2; python/3.11; backend/tpu; ...". Room hub leaves it out with telemetry off. */
 void kernels_system_user_agent(const kernels_system *system, kernels_buffer *out);
 
 #endif

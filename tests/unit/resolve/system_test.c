@@ -271,11 +271,6 @@ static void test_environment_with_torch(void **state) {
     kernels_system_user_agent(&system, &agent);
     assert_non_null(strstr(kernels_buffer_text(&agent), "kernels/0.17.2; python/3.11; backend/cu132; platform/"));
     assert_non_null(strstr(kernels_buffer_text(&agent), "; file_type/kernel; torch/2.15.0+cu132; tvm-ffi/0.1.15"));
-    kernels_buffer_reset(&agent);
-    assert_int_equal(setenv("DO_NOT_TRACK", "yes", 1), 0);
-    kernels_system_user_agent(&system, &agent);
-    assert_int_equal(agent.size, 0);
-    assert_int_equal(unsetenv("DO_NOT_TRACK"), 0);
     kernels_buffer_dispose(&agent);
     machine_free(&made);
 }

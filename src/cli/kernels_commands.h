@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The sub-commands of the program `kernels`, one file each. The payload of their run functions is a
+ * kernels_terminal. */
+#ifndef KERNELS_SRC_CLI_KERNELS_COMMANDS_H
+#define KERNELS_SRC_CLI_KERNELS_COMMANDS_H
+
+#include "base/options.h"
+#include "cli/terminal.h"
+
+extern const kernels_command kernels_command_check;       /* kernels_check.c */
+extern const kernels_command kernels_command_info;        /* kernels_info.c */
+extern const kernels_command kernels_command_versions;    /* kernels_versions.c */
+extern const kernels_command kernels_command_run;         /* kernels_run.c */
+extern const kernels_command kernels_command_serve;       /* kernels_hub.c */
+extern const kernels_command kernels_command_completions; /* kernels_completions.c */
+
+#endif

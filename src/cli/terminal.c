@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/terminal.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "base/options.h"
+
+#define MESSAGE_LIMIT ((size_t)16 * 1024 * 1024)
+#define BAR_WIDTH 30
+#define NAME_WIDTH 40
+#define CAUSE_LIMIT 16
+
+void kernels_terminal_init(kernels_terminal *terminal, const char *program) {
+    const char *no_color = getenv("NO_COLOR");
+    const char *type = getenv("TERM");
+    bool is_terminal = isatty(STDERR_FILENO) == 1;
+    bool plain = (no_color != NULL && no_color[0] != '\0') || type == NULL || strcmp(type, "dumb") == 0;
+    *terminal = (kernels_terminal){.program = program, .is_terminal = is_terminal, .colour = is_terminal && !plain};
+}
+
+/* ---- messages ---- */
+
+enum { RED = 31, YELLOW = 33 };
+
+static void add_heading(const kernels_terminal *terminal, kernels_buffer *text, const char *kind, int colour) {
+    if (terminal->colour) {
+        kernels_buffer_printf(text, "%s: \033[1;%dm%s:\033[0m ", terminal->program, colour, kind);
+    } else {
+        kernels_buffer_printf(text, "%s: %s: ", terminal->program, kind);
+    }
+}
+
+static void write_out(kernels_terminal *terminal, kernels_buffer *text) {
+    kernels_terminal_end_progress(terminal);
+    (void)fputs(kernels_buffer_text(text), stderr);
+    (void)fflush(stderr);
+    kernels_buffer_dispose(text);
+}
+
+/* The file or URL, unless a message names it already. */
+static void add_subject(kernels_buffer *text, const kernels_error *error) {
+    if (error->subject != NULL && strstr(kernels_buffer_text(text), error->subject) == NULL) {
+        kernels_buffer_printf(text, "  concerns: %s\n", error->subject);
+    }
+}
+
+void kernels_terminal_error(kernels_terminal *terminal, const kernels_error *error) {
+    kernels_buffer text = KERNELS_BUFFER_INIT(MESSAGE_LIMIT);
+    add_heading(terminal, &text, "error", RED);
+    kernels_buffer_printf(&text, "%s\n", kernels_error_message(error));
+    unsigned depth = 0;
+    for (const kernels_error *cause = error->cause; cause != NULL && depth < CAUSE_LIMIT;
+         cause = cause->cause, depth++) {
+        kernels_buffer_printf(&text, "  caused by: %s\n", kernels_error_message(cause));
+    }
+    add_subject(&text, error);
+    write_out(terminal, &text);
+}
+
+static int exit_code(kernels_status status) {
+    if (status == KERNELS_INTERRUPTED) {
+        sigset_t pending;
+        bool terminated = sigpending(&pending) == 0 && sigismember(&pending, SIGTERM) == 1;
+        return terminated ? KERNELS_EXIT_TERMINATED : KERNELS_EXIT_INTERRUPTED;
+    }
+    return status == KERNELS_USAGE ? KERNELS_EXIT_USAGE : KERNELS_EXIT_FAILURE;
+}
+
+int kernels_terminal_fail(kernels_terminal *terminal, kernels_error *error) {
+    kernels_terminal_error(terminal, error);
+    int code = exit_code(error->status);
+    kernels_error_dispose(error);
+    return code;
+}
+
+int kernels_terminal_failure(kernels_terminal *terminal, const char *format, ...) {
+    kernels_buffer text = KERNELS_BUFFER_INIT(MESSAGE_LIMIT);
+    va_list arguments;
+    add_heading(terminal, &text, "error", RED);
+    va_start(arguments, format);
+    kernels_buffer_vprintf(&text, format, arguments);
+    va_end(arguments);
+    kernels_buffer_add_char(&text, '\n');
+    write_out(terminal, &text);
+    return KERNELS_EXIT_FAILURE;
+}
+
+void kernels_terminal_warning(void *payload, const char *message) {
+    kernels_terminal *terminal = payload;
+    kernels_buffer text = KERNELS_BUFFER_INIT(MESSAGE_LIMIT);
+    add_heading(terminal, &text, "warning", YELLOW);
+    kernels_buffer_printf(&text, "%s\n", message);
+    write_out(terminal, &text);
+}
+
+/* ---- progress ---- */
+
+static void draw_bar(const char *name, unsigned percent) {
+    char bar[BAR_WIDTH + 1];
+    unsigned filled = percent * BAR_WIDTH / 100;
+    memset(bar, ' ', BAR_WIDTH);
+    memset(bar, '#', filled);
+    bar[BAR_WIDTH] = '\0';
+    (void)fprintf(stderr, "\r%-*.*s [%s] %3u %%", NAME_WIDTH, NAME_WIDTH, name, bar, percent);
+    (void)fflush(stderr);
+}
+
+void kernels_terminal_progress(void *payload, const char *file, uint64_t done, uint64_t total) {
+    kernels_terminal *terminal = payload;
+    if (!terminal->is_terminal || total == 0 || file != NULL) {
+        return; /* the whole is shown, not every file */
+    }
+    unsigned percent = done >= total ? 100 : (unsigned)((double)done * 100.0 / (double)total);
+    if (terminal->bar_is_drawn && percent == terminal->bar_percent) {
+        return;
+    }
+    terminal->bar_is_drawn = true;
+    terminal->bar_percent = percent;
+    draw_bar("Downloading", percent);
+}
+
+void kernels_terminal_end_progress(kernels_terminal *terminal) {
+    if (terminal->bar_is_drawn) {
+        (void)fputs("\r\033[K", stderr);
+        (void)fflush(stderr);
+        terminal->bar_is_drawn = false;
+    }
+}
+
+/* ---- signals ---- */
+
+static void change_mask(int how) {
+    sigset_t set;
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGINT);
+    (void)sigaddset(&set, SIGTERM);
+    (void)sigprocmask(how, &set, NULL);
+}
+
+void kernels_terminal_hold_signals(void) { change_mask(SIG_BLOCK); }
+
+void kernels_terminal_release_signals(void) { change_mask(SIG_UNBLOCK); }
+
+bool kernels_terminal_cancelled(void *payload) {
+    sigset_t pending;
+    (void)payload;
+    return sigpending(&pending) == 0 && (sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1);
+}
+
+/* ---- results ---- */
+
+int kernels_terminal_print(kernels_terminal *terminal, kernels_view text) {
+    kernels_terminal_end_progress(terminal);
+    if ((text.size == 0 || fwrite(text.data, 1, text.size, stdout) == text.size) && fflush(stdout) == 0) {
+        return KERNELS_EXIT_OK;
+    }
+    return errno == EPIPE ? KERNELS_EXIT_FAILURE
+                          : kernels_terminal_failure(terminal, "cannot write to standard output: %s", strerror(errno));
+}

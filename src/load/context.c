@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "load/context.h"
+
+#include <stdarg.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "resolve/user_agent.h"
+
+#define WARNING_LIMIT ((size_t)64 * 1024)
+
+static void forward_log(void *payload, kernels_log_level level, const char *message) {
+    kernels_context *context = payload;
+    if (level == KERNELS_LOG_WARNING) {
+        kernels_context_warn(context, "%s", message);
+    }
+}
+
+static void forward_progress(void *payload, const char *file, uint64_t done, uint64_t total) {
+    kernels_context *context = payload;
+    if (context->progress != NULL) {
+        context->progress(context->payload, file, done, total);
+    }
+}
+
+static bool forward_cancelled(void *payload) {
+    kernels_context *context = payload;
+    return context->cancelled != NULL && context->cancelled(context->payload);
+}
+
+static kernels_status open_hub(kernels_context *context, const kernels_context_options *options, kernels_error *error) {
+    KERNELS_CLEANUP(kernels_cleanup_buffer) kernels_buffer agent = KERNELS_BUFFER_INIT(WARNING_LIMIT);
+    kernels_system_user_agent(&context->system, &agent);
+    KERNELS_TRY(kernels_buffer_status(&agent, error));
+    const kernels_hub_options hub_options = {
+        .endpoint = options->endpoint,
+        .cache_directory = options->cache_directory,
+        .token = options->token,
+        .offline = options->offline,
+        .user_agent = kernels_buffer_text(&agent),
+        .progress = forward_progress,
+        .log = forward_log,
+        .cancelled = forward_cancelled,
+        .payload = context,
+    };
+    return kernels_hub_new(&hub_options, &context->hub, error);
+}
+
+kernels_status kernels_context_new(const kernels_context_options *options, kernels_context **context,
+                                   kernels_error *error) {
+    const kernels_context_options defaults = {0};
+    options = options != NULL ? options : &defaults;
+    kernels_context *made = kernels_calloc(1, sizeof *made);
+    if (made == NULL) {
+        return kernels_fail_no_memory(error);
+    }
+    made->warning = options->warning;
+    made->progress = options->progress;
+    made->cancelled = options->cancelled;
+    made->payload = options->payload;
+    kernels_status status = KERNELS_OK;
+    if (options->system != NULL) {
+        made->system = *options->system;
+    } else {
+        const kernels_system_options system_options = {.site_packages = options->site_packages};
+        status = kernels_system_detect(&system_options, &made->system, error);
+    }
+    if (status == KERNELS_OK) {
+        status = open_hub(made, options, error);
+    }
+    if (status != KERNELS_OK) {
+        kernels_context_free(made);
+        return status;
+    }
+    *context = made;
+    return KERNELS_OK;
+}
+
+void kernels_context_free(kernels_context *context) {
+    if (context != NULL) {
+        kernels_hub_free(context->hub);
+        kernels_free(context);
+    }
+}
+
+const kernels_system *kernels_context_system(const kernels_context *context) { return &context->system; }
+
+void kernels_context_warn(kernels_context *context, const char *format, ...) {
+    if (context->warning == NULL) {
+        return;
+    }
+    KERNELS_CLEANUP(kernels_cleanup_buffer) kernels_buffer text = KERNELS_BUFFER_INIT(WARNING_LIMIT);
+    va_list arguments;
+    va_start(arguments, format);
+    kernels_buffer_vprintf(&text, format, arguments);
+    va_end(arguments);
+    if (text.failure == KERNELS_OK) {
+        context->warning(context->payload, kernels_buffer_text(&text));
+    }
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which variant of which commit: asked of the overrides, then of the Hub, or offline of the cache. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "base/view.h"
+#include "load/node.h"
+#include "load/overrides.h"
+#include "load/versions.h"
+
+#define TEXT_LIMIT ((size_t)4096)
+
+static kernels_choice_options choice_for(const kernels_request *request, const kernels_load_node *parent) {
+    return (kernels_choice_options){.for_native = request->for_native && parent == NULL,
+                                    .as_noarch = request->for_native && parent != NULL ? parent->noarch_name : NULL};
+}
+
+/* ---- version or revision -> commit ---- */
+
+static kernels_status set_ref(kernels_load_node *node, kernels_error *error) {
+    if (node->revision == NULL) {
+        KERNELS_CLEANUP(kernels_cleanup_buffer) kernels_buffer text = KERNELS_BUFFER_INIT(64);
+        kernels_buffer_printf(&text, "v%" PRIu64, node->version);
+        node->ref = kernels_buffer_take(&text);
+    } else if (!kernels_view_is_hex(kernels_view_of(node->revision), 40)) {
+        node->ref = kernels_strdup(node->revision);
+    } else {
+        return KERNELS_OK;
+    }
+    return node->ref != NULL ? KERNELS_OK : kernels_fail_no_memory(error);
+}
+
+static kernels_status find_version(kernels_context *context, kernels_load_node *node, kernels_error *error) {
+    kernels_versions versions = {0};
+    const kernels_cached_version *found = NULL;
+    KERNELS_TRY(kernels_versions_list(context, node->repo_id, &versions, error));
+    kernels_status status = kernels_versions_find(context, &versions, node->repo_id, node->version, &found, error);
+    if (status == KERNELS_OK) {
+        memcpy(node->commit, found->commit, sizeof node->commit);
+    }
+    kernels_versions_dispose(&versions);
+    return status;
+}
+
+/* ---- the Hub ---- */
+
+/* A newer version may have what this one lacks; failures of this look do not matter. */
+static void add_hint(const kernels_request *request, const kernels_load_node *node,
+                     const kernels_choice_options *choice, kernels_buffer *message) {
+    kernels_hub *hub = request->context->hub;
+    kernels_versions versions = {0};
+    kernels_tree tree = {0};
+    kernels_candidates candidates = {0};
+    kernels_decisions decisions = {0};
+    if (kernels_versions_list(request->context, node->repo_id, &versions, NULL) != KERNELS_OK) {
+        return;
+    }
+    const kernels_cached_version *newest = versions.count > 0 ? &versions.items[versions.count - 1] : NULL;
+    if (newest != NULL && strcmp(newest->commit, node->commit) != 0 &&
+        kernels_hub_tree(hub, KERNELS_REPOSITORY_KERNEL, node->repo_id, newest->commit, "build", true, &tree, NULL) ==
+            KERNELS_OK &&
+        kernels_candidates_from_tree(&tree, &candidates, NULL) == KERNELS_OK &&
+        kernels_candidates_resolve(request->context, &candidates, &request->system, choice, NULL, &decisions, NULL) ==
+            KERNELS_OK &&
+        decisions.accepted_count > 0) {
+        kernels_buffer_printf(message,
+                              "\n\nConsider upgrading to version v%" PRIu64 ": its variant %s fits this system.",
+                              newest->version, decisions.items[0].variant.name);
+    }
+    kernels_decisions_dispose(&decisions);
+    kernels_candidates_dispose(&candidates);
+    kernels_tree_dispose(&tree);
+    kernels_versions_dispose(&versions);
+}
+
+static kernels_status fail_no_variant(const kernels_request *request, const kernels_load_node *node,
+                                      const kernels_choice_options *choice, kernels_error *error) {
+    KERNELS_CLEANUP(kernels_cleanup_buffer) kernels_buffer message = KERNELS_BUFFER_INIT(KERNELS_BUFFER_DEFAULT_LIMIT);
+    KERNELS_CLEANUP_FREE char *trace = kernels_decisions_trace(&node->decisions);
+    kernels_buffer_printf(&message, "Cannot find a build variant for this system in %s (revision: %s):\n\n%s",
+                          node->repo_id, node->commit,
+                          trace == NULL || trace[0] == '\0' ? "it has no build variants" : trace);
+    if (!kernels_hub_is_offline(request->context->hub)) {
+        add_hint(request, node, choice, &message);
+    }
+    kernels_fail(error, KERNELS_NO_VARIANT, "%s", kernels_buffer_text(&message));
+    kernels_error_set_subject(error, node->repo_id);
+    return KERNELS_NO_VARIANT;
+}
+
+static kernels_status choose(const kernels_request *request, kernels_load_node *node,
+                             const kernels_candidates *candidates, const kernels_choice_options *choice,
+                             kernels_error *error) {
+    KERNELS_CLEANUP(kernels_cleanup_buffer) kernels_buffer origin = KERNELS_BUFFER_INIT(TEXT_LIMIT);
+    kernels_buffer_printf(&origin, "Repository %s (revision: %s)", node->repo_id, node->commit);
+    KERNELS_TRY(kernels_candidates_resolve(request->context, candidates, &request->system, choice,
+                                           kernels_buffer_text(&origin), &node->decisions, error));
+    if (node->decisions.accepted_count == 0) {
+        return fail_no_variant(request, node, choice, error);
+    }
+    kernels_load_node_choose(node);
+    return KERNELS_OK;
+}
+
+static const kernels_tree_entry *find_file(const kernels_tree *tree, const char *path) {
+    for (size_t i = 0; i < tree->count; i++) {
+        if (!tree->entries[i].is_directory && strcmp(tree->entries[i].path, path) == 0) {
+            return &tree->entries[i];
+        }
+    }
+    return NULL;
+}
+
+/* metadata.json alone: nothing else is fetched before the whole tree of dependencies has been accepted. */
+static kernels_status fetch_metadata(const kernels_request *request, kernels_load_node *node, kernels_error *error) {
+    KERNELS_CLEANUP_FREE char *folder = kernels_path_join("build", node->variant);
+    KERNELS_CLEANUP_FREE char *path = folder != NULL ? kernels_path_join(folder, "metadata.json") : NULL;
+    KERNELS_CLEANUP_FREE char *snapshot = NULL;
+    if (path == NULL) {
+        return kernels_fail_no_memory(error);
+    }
+    const kernels_tree_entry *entry = find_file(&node->tree, path);
+    if (entry == NULL) {
+        kernels_fail(error, KERNELS_ENTRY_NOT_FOUND, "%s (revision: %s) has no %s: the variant is not a complete build",
+                     node->repo_id, node->commit, path);
+        kernels_error_set_subject(error, node->repo_id);
+        return KERNELS_ENTRY_NOT_FOUND;
+    }
+    KERNELS_TRY(kernels_hub_fetch(request->context->hub, KERNELS_REPOSITORY_KERNEL, node->repo_id, node->commit, &entry,
+                                  1, NULL, &snapshot, error));
+    KERNELS_CLEANUP_FREE char *variant = kernels_path_join(snapshot, folder);
+    if (variant == NULL) {
+        return kernels_fail_no_memory(error);
+    }
+    return kernels_load_node_read_metadata(node, variant, error);
+}
+
+static kernels_status locate_on_hub(const kernels_request *request, kernels_load_node *node,
+                                    const kernels_choice_options *choice, kernels_error *error) {
+    kernels_hub *hub = request->context->hub;
+    if (!request->trust_remote_code) {
+        KERNELS_TRY(kernels_hub_check_publisher(hub, node->repo_id, error));
+    }
+    if (node->revision == NULL) {
+        KERNELS_TRY(find_version(request->context, node, error));
+    } else {
+        KERNELS_TRY(kernels_hub_resolve_revision(hub, KERNELS_REPOSITORY_KERNEL, node->repo_id, node->revision,
+                                                 node->commit, error));
+    }
+    KERNELS_TRY(set_ref(node, error));
+    kernels_status status = kernels_hub_tree(hub, KERNELS_REPOSITORY_KERNEL, node->repo_id, node->commit, "build", true,
+                                             &node->tree, error);
+    if (status == KERNELS_ENTRY_NOT_FOUND) {
+        return kernels_wrap(error, status, "%s (revision: %s) has no build folder: it is no published kernel",
+                            node->repo_id, node->commit);
+    }
+    KERNELS_TRY(status);
+    node->on_hub = true;
+    kernels_candidates candidates = {0};
+    KERNELS_TRY(kernels_candidates_from_tree(&node->tree, &candidates, error));
+    status = choose(request, node, &candidates, choice, error);
+    kernels_candidates_dispose(&candidates);
+    KERNELS_TRY(status);
+    return fetch_metadata(request, node, error);
+}
+
+/* ---- the cache ---- */
+
+static kernels_status fail_not_cached(const kernels_load_node *node, kernels_status status, kernels_error *error) {
+    char label[TEXT_LIMIT];
+    kernels_load_node_label(node, label, sizeof label);
+    return kernels_wrap(error, status,
+                        "Cannot find a complete local snapshot of %s. In offline mode the kernel must already be in "
+                        "the local cache: load it once while online",
+                        label);
+}
+
+static kernels_status locate_in_snapshot(const kernels_request *request, kernels_load_node *node, const char *snapshot,
+                                         const kernels_choice_options *choice, kernels_error *error) {
+    KERNELS_CLEANUP_FREE char *build = kernels_path_join(snapshot, "build");
+    if (build == NULL) {
+        return kernels_fail_no_memory(error);
+    }
+    kernels_candidates candidates = {0};
+    KERNELS_TRY(kernels_candidates_from_folder(build, &candidates, error));
+    kernels_status status = choose(request, node, &candidates, choice, error);
+    kernels_candidates_dispose(&candidates);
+    KERNELS_TRY(status);
+    status = kernels_cache_check_variant(request->context->hub, KERNELS_REPOSITORY_KERNEL, node->repo_id, node->commit,
+                                         node->variant, error);
+    if (status != KERNELS_OK) {
+        return fail_not_cached(node, status, error);
+    }
+    node->path = kernels_path_join(build, node->variant);
+    if (node->path == NULL) {
+        return kernels_fail_no_memory(error);
+    }
+    return kernels_load_node_read_metadata(node, node->path, error);
+}
+
+static kernels_status locate_in_cache(const kernels_request *request, kernels_load_node *node,
+                                      const kernels_choice_options *choice, kernels_error *error) {
+    if (!request->trust_remote_code) {
+        kernels_context_warn(request->context,
+                             "Skipping publisher trust check for '%s' because the Hub is in offline mode.",
+                             node->repo_id);
+    }
+    const char *revision = node->revision;
+    if (revision == NULL) {
+        KERNELS_TRY(find_version(request->context, node, error));
+        revision = node->commit;
+    }
+    char commit[65] = "";
+    KERNELS_CLEANUP_FREE char *snapshot = NULL;
+    kernels_status status = kernels_cache_snapshot(request->context->hub, KERNELS_REPOSITORY_KERNEL, node->repo_id,
+                                                   revision, commit, &snapshot, error);
+    if (status != KERNELS_OK) {
+        return fail_not_cached(node, status, error);
+    }
+    memcpy(node->commit, commit, sizeof node->commit);
+    return locate_in_snapshot(request, node, snapshot, choice, error);
+}
+
+kernels_status kernels_locate(const kernels_request *request, kernels_load_node *node, const kernels_load_node *parent,
+                              kernels_error *error) {
+    const kernels_choice_options choice = choice_for(request, parent);
+    KERNELS_CLEANUP_FREE char *folder = NULL;
+    KERNELS_TRY(kernels_overrides_find(request->overrides, node->repo_id, &folder, error));
+    if (folder != NULL) {
+        kernels_status status = kernels_locate_folder(request, node, folder, &choice, error);
+        return status == KERNELS_OK
+                   ? status
+                   : kernels_wrap(error, status, "LOCAL_KERNELS replaces %s by %s", node->repo_id, folder);
+    }
+    KERNELS_TRY(kernels_repository_id_check(kernels_view_of(node->repo_id), error));
+    return kernels_hub_is_offline(request->context->hub) ? locate_in_cache(request, node, &choice, error)
+                                                         : locate_on_hub(request, node, &choice, error);
+}
