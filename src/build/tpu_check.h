@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Checks of exported TPU kernels without a TPU: every function, specialisation and generation is compiled by
- * libtpu for that generation's topology, each in a child process with a time limit; then the cpu
- * specialisations run on an XLA CPU plugin and are compared with the author's reference function.
+ * libtpu for that generation's topology, in a child process with a time limit; then the cpu specialisations
+ * run on an XLA CPU plugin and are compared with the author's reference function.
  */
 #ifndef KERNELS_SRC_BUILD_TPU_CHECK_H
 #define KERNELS_SRC_BUILD_TPU_CHECK_H
@@ -11,55 +11,48 @@
 #include <stdint.h>
 
 #include "base/buffer.h"
+#include "base/json_writer.h"
+#include "build/tpu_jobs.h"
+#include "build/tpu_message.h"
 #include "kernels/base.h"
 
-#define KERNELS_TPU_COMPILE_TIMEOUT 60u
+#define KERNELS_TPU_COMPILE_TIMEOUT 60u /* seconds */
 
 typedef struct kernels_tpu_check_options {
-    const char *variant_dir;          /* holds aot/ */
-    const char *source_dir;           /* holds aot.toml, for the comparison; NULL = skipped */
-    const char *const *generations;   /* "v5e"; instead of those of the manifest */
-    size_t generation_count;          /* 0 = those of the manifest */
-    const char *libtpu;               /* file; NULL = plugin search */
-    const char *cpu_plugin;           /* file; NULL = plugin search */
-    const char *python;               /* interpreter that has jax; NULL = comparison skipped */
-    const char *site_packages;        /* part of the plugin search; NULL = that of the environment */
-    unsigned timeout_seconds;         /* of one compile; 0 = KERNELS_TPU_COMPILE_TIMEOUT */
+    const char *variant_dir;        /* holds aot/ */
+    const char *source_dir;         /* holds aot.toml, for the comparison; NULL = skipped */
+    const char *const *generations; /* "v5e", instead of those of the manifest */
+    size_t generation_count;        /* 0 = those of the manifest */
+    const char *libtpu;             /* file; NULL = plugin search */
+    const char *cpu_plugin;         /* file; NULL = plugin search */
+    const char *python;             /* interpreter that has jax; NULL = comparison skipped */
+    const char *site_packages;      /* part of the plugin search; NULL = none */
+    unsigned timeout_seconds;       /* of one compile, of one comparison; 0 = KERNELS_TPU_COMPILE_TIMEOUT */
     bool no_compare;
-    void (*log)(void *payload, const char *line); /* compiler messages (verbose), may be NULL */
+    void (*log)(void *payload, const char *line); /* what compiler and exporter say, may be NULL */
     void *payload;
 } kernels_tpu_check_options;
 
-typedef enum kernels_tpu_outcome {
-    KERNELS_TPU_PASSED,
-    KERNELS_TPU_FAILED,
-    KERNELS_TPU_SKIPPED,
-} kernels_tpu_outcome;
-
-/* One compile. Sizes in bytes. Text belongs to the report. */
+/* One compile. Text belongs to the report. */
 typedef struct kernels_tpu_compile {
     const char *function;
     const char *inputs; /* "f32[256,1024], f32[1024]" */
     const char *generation;
     kernels_tpu_outcome outcome;
     const char *message; /* why it failed; NULL when it passed */
-    bool has_memory;     /* the next five are known */
-    int64_t code_bytes, argument_bytes, output_bytes, alias_bytes, temporary_bytes;
-    bool has_cost;
-    double flops, bytes_accessed;
-    bool has_allocation; /* an allocation did not fit: the next three are known */
-    uint64_t wanted_bytes, available_bytes;
-    const char *memory_space; /* "vmem" */
     double seconds;
+    kernels_pjrt_stats stats; /* when it passed; -1 = not told */
+    bool has_allocation;      /* it failed because this did not fit */
+    kernels_tpu_allocation allocation;
 } kernels_tpu_compile;
 
-/* One comparison of the cpu specialisation with the reference function. */
+/* One comparison of a cpu specialisation with the reference function. */
 typedef struct kernels_tpu_comparison {
     const char *function;
-    const char *inputs;
+    const char *inputs; /* "" when the function has no cpu specialisation */
     kernels_tpu_outcome outcome;
-    const char *message;      /* why it failed or was skipped */
-    double largest_difference; /* of |got - want|, over all elements */
+    const char *message;       /* why it failed or was skipped */
+    double largest_difference; /* of |got - want|, when it ran; NaN = not known */
 } kernels_tpu_comparison;
 
 typedef struct kernels_tpu_report {
@@ -70,16 +63,22 @@ typedef struct kernels_tpu_report {
     const char *libtpu;     /* file used */
     const char *cpu_plugin; /* file used; NULL = none */
     bool passed;            /* nothing failed; skipped comparisons do not count */
-    void *owner;            /* private */
+    kernels_arena *arena;   /* private: owns everything */
 } kernels_tpu_report;
 
-/* KERNELS_OK whenever the checks ran: see report->passed. KERNELS_PLUGIN_NOT_FOUND: no libtpu, with the search order. */
+/* true when this machine can have a libtpu at all (x86_64 Linux). */
+bool kernels_tpu_check_is_possible(void);
+/* true when the variant holds aot/: else there is nothing to check. */
+bool kernels_tpu_check_is_wanted(const char *variant_dir);
+/* KERNELS_OK whenever the checks ran: see report->passed. KERNELS_PLUGIN_NOT_FOUND: no libtpu, with the places that
+ * were searched. KERNELS_INTEGRITY: a program is not the one of the manifest. */
 kernels_status kernels_tpu_check(const kernels_tpu_check_options *options, kernels_tpu_report *report,
                                  kernels_error *error);
 void kernels_tpu_report_dispose(kernels_tpu_report *report);
-/* Table for people. variant names the variant in its heading. */
+
+/* For people, with a heading. */
 void kernels_tpu_report_table(const kernels_tpu_report *report, const char *variant, kernels_buffer *out);
-/* true when this machine can have a libtpu at all (x86_64 Linux). */
-bool kernels_tpu_check_is_possible(void);
+/* One object: {"variant", "passed", "libtpu", "cpu_plugin", "compiles": [...], "comparisons": [...]}. */
+void kernels_tpu_report_json(const kernels_tpu_report *report, const char *variant, kernels_json_writer *writer);
 
 #endif
