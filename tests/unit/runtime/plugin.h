@@ -57,14 +57,14 @@ static inline char *plugin_path(void) {
 }
 
 /* Leaves the test when there is no plugin. */
-#define PLUGIN_OR_SKIP(path)                                                                                  \
-    do {                                                                                                      \
-        (path) = plugin_path();                                                                               \
-        if (!(path)) {                                                                                        \
+#define PLUGIN_OR_SKIP(path)                                                                                       \
+    do {                                                                                                           \
+        (path) = plugin_path();                                                                                    \
+        if (!(path)) {                                                                                             \
             print_message("skipped: no XLA CPU plugin (set KERNELS_TEST_CPU_PLUGIN, or fetch the jax environment " \
-                          "with `kernel-builder env fetch jax`)\n");                                          \
-            skip();                                                                                           \
-        }                                                                                                     \
+                          "with `kernel-builder env fetch jax`)\n");                                               \
+            skip();                                                                                                \
+        }                                                                                                          \
     } while (0)
 
 #endif
