@@ -4,14 +4,12 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "base/json_writer.h"
 #include "base/view.h"
 #include "build/environment.h"
 #include "build/kernel_dir.h"
 #include "build/tpu_check.h"
-#include "cli/builder_tpu_commands.h"
-#include "cli/terminal.h"
+#include "cli/builder_commands.h"
 #include "kernels/resolve.h"
 
 #define OUTPUT_LIMIT ((size_t)256 * 1024 * 1024)
@@ -131,10 +129,8 @@ static int run_command(check_command *command) {
 
 static int run(const kernels_arguments *arguments, void *payload) {
     kernels_option_list generations = kernels_arguments_list(arguments, "generation");
-    const char *directory = kernels_arguments_positional(arguments, 0);
     check_command command = {
         .terminal = payload,
-        .kernel_dir = directory != NULL ? directory : ".",
         .json = kernels_arguments_flag(arguments, "json"),
         .passed = true,
         .out = KERNELS_BUFFER_INIT(OUTPUT_LIMIT),
@@ -148,10 +144,11 @@ static int run(const kernels_arguments *arguments, void *payload) {
             .log = kernels_arguments_flag(arguments, "verbose") ? print_line : NULL,
         },
     };
-    command.options.source_dir = command.kernel_dir;
-    if (!kernels_file_is_directory(command.kernel_dir)) {
-        return kernels_terminal_failure(payload, "`%s` is not a directory", command.kernel_dir);
+    kernels_error error = KERNELS_ERROR_INIT;
+    if (kernels_builder_directory(arguments, 0, &command.kernel_dir, &error) != KERNELS_OK) {
+        return kernels_terminal_fail(payload, &error);
     }
+    command.options.source_dir = command.kernel_dir;
     int code = run_command(&command);
     kernels_environment_dispose(&command.environment);
     kernels_buffer_dispose(&command.out);
@@ -176,12 +173,7 @@ static const kernels_option options[] = {
     {.name = NULL},
 };
 
-static const kernels_positional positionals[] = {
-    {.name = "KERNEL_DIR", .help = "Folder of the kernel (default: the current one)"},
-    {.name = NULL},
-};
-
-const kernels_command kernels_command_check_tpu = {
+const kernels_command kernels_builder_check_tpu_command = {
     .name = "check-tpu",
     .summary = "Compile exported TPU kernels for each TPU generation and check their numbers, without a TPU",
     .description =
@@ -192,7 +184,7 @@ const kernels_command kernels_command_check_tpu = {
         "within the author's tolerance. That needs the build environment (kernel-builder env fetch jax); without it "
         "the comparison is skipped.",
     .options = options,
-    .positionals = positionals,
+    .positionals = kernels_builder_kernel_dir,
     .examples = "kernel-builder check-tpu examples/kernels/relu-tpu\nkernel-builder check-tpu --generation v6e --json",
     .run = run,
 };

@@ -13,6 +13,7 @@ extern const kernels_command kernels_builder_build_and_copy_command; /* builder_
 extern const kernels_command kernels_builder_upload_command;         /* builder_upload.c */
 extern const kernels_command kernels_builder_check_config_command;   /* builder_check_config.c */
 extern const kernels_command kernels_builder_check_tpu_command;      /* builder_check_tpu.c */
+extern const kernels_command kernels_builder_tpu_worker_command;     /* builder_tpu_worker.c, hidden */
 extern const kernels_command kernels_builder_list_variants_command;  /* builder_list_variants.c */
 extern const kernels_command kernels_builder_hash_command;           /* builder_hash.c */
 extern const kernels_command kernels_builder_env_command;            /* builder_env.c */

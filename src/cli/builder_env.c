@@ -3,8 +3,7 @@
 #include <stdio.h>
 
 #include "build/environment.h"
-#include "cli/builder_tpu_commands.h"
-#include "cli/terminal.h"
+#include "cli/builder_commands.h"
 
 static void print_progress(void *payload, const char *message) {
     (void)payload;
@@ -95,7 +94,7 @@ static const kernels_command path_command = {
 
 static const kernels_command *const subcommands[] = {&fetch_command, &path_command, NULL};
 
-const kernels_command kernels_command_env = {
+const kernels_command kernels_builder_env_command = {
     .name = "env",
     .summary = "Build environments: Python with exactly locked wheels",
     .description = "An environment is a Python virtual environment made from a lock: every wheel has one version and "

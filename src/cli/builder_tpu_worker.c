@@ -5,8 +5,7 @@
 
 #include "base/buffer.h"
 #include "build/tpu_worker.h"
-#include "cli/builder_tpu_commands.h"
-#include "cli/terminal.h"
+#include "cli/builder_commands.h"
 
 /* Where the answers go: the standard output we were given. Whatever a plugin prints goes to standard error. */
 typedef struct answers {
@@ -51,7 +50,7 @@ static int run(const kernels_arguments *arguments, void *payload) {
     _exit(code);
 }
 
-const kernels_command kernels_command_tpu_worker = {
+const kernels_command kernels_builder_tpu_worker_command = {
     .name = "tpu-worker",
     .summary = "Compile and run programs for check-tpu (internal)",
     .hidden = true,

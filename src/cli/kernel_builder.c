@@ -10,10 +10,13 @@ static const kernels_command *const commands[] = {
     &kernels_builder_build_and_copy_command,
     &kernels_builder_upload_command,
     &kernels_builder_check_config_command,
+    &kernels_builder_check_tpu_command,
+    &kernels_builder_env_command,
     &kernels_builder_list_variants_command,
     &kernels_builder_hash_command,
     &kernels_builder_completions_command,
     &kernels_builder_fill_card_command,
+    &kernels_builder_tpu_worker_command,
     NULL,
 };
 
