@@ -11,7 +11,8 @@ extern const kernels_command kernels_command_check;       /* kernels_check.c */
 extern const kernels_command kernels_command_info;        /* kernels_info.c */
 extern const kernels_command kernels_command_versions;    /* kernels_versions.c */
 extern const kernels_command kernels_command_run;         /* kernels_run.c */
-extern const kernels_command kernels_command_serve;       /* kernels_hub.c */
+extern const kernels_command kernels_command_serve;       /* kernels_serve_command.c */
 extern const kernels_command kernels_command_completions; /* kernels_completions.c */
+extern const kernels_command kernels_command_man;         /* kernels_man.c */
 
 #endif

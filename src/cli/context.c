@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/context.h"
+
+kernels_status kernels_terminal_context_new(kernels_terminal *terminal, kernels_context **context,
+                                            kernels_error *error) {
+    const kernels_context_options options = {
+        .warning = kernels_terminal_warning,
+        .progress = kernels_terminal_progress,
+        .cancelled = kernels_terminal_cancelled,
+        .payload = terminal,
+    };
+    kernels_terminal_hold_signals();
+    kernels_status status = kernels_context_new(&options, context, error);
+    if (status != KERNELS_OK) {
+        kernels_terminal_release_signals();
+    }
+    return status;
+}
+
+void kernels_terminal_context_free(kernels_terminal *terminal, kernels_context *context) {
+    kernels_context_free(context);
+    kernels_terminal_end_progress(terminal);
+    kernels_terminal_release_signals();
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a commit of a repository offers: build variants and their metadata, from the Hub or, offline, from the cache. */
+#ifndef KERNELS_SRC_CLI_PUBLISHED_H
+#define KERNELS_SRC_CLI_PUBLISHED_H
+
+#include "load/candidates.h"
+#include "load/context.h"
+
+typedef struct kernels_published {
+    const char *repo_id; /* as given */
+    char commit[65];
+    kernels_tree tree;             /* online */
+    char *snapshot;                /* offline */
+    kernels_candidates candidates; /* none when there is no build/ */
+} kernels_published;
+
+/* revision: a commit, or offline also any name the cache knows. recursive: the files below the variants too, so that
+ * their metadata can be read. KERNELS_NOT_CACHED offline when the snapshot is absent. */
+kernels_status kernels_published_open(kernels_context *context, const char *repo_id, const char *revision,
+                                      bool recursive, kernels_published *published, kernels_error *error);
+void kernels_published_dispose(kernels_published *published);
+
+/* metadata.json of one variant. found is false when the variant has none. Online it is fetched into the cache. */
+kernels_status kernels_published_metadata(kernels_context *context, const kernels_published *published,
+                                          const char *variant, kernels_metadata *metadata, bool *found,
+                                          kernels_error *error);
+
+#endif
