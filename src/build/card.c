@@ -10,7 +10,7 @@
 #include "base/view.h"
 #include "build/card_template.h"
 #include "build/kernel_dir.h"
-#include "build/python_source.h"
+#include "build/script.h"
 
 #define NAME_LIMIT 10000 /* functions, classes */
 #define TEXT_LIMIT ((size_t)64 * 1024)
@@ -44,12 +44,12 @@ static kernels_status finish(name_list *list, kernels_strings *names, kernels_er
 /* ---- __all__ ---- */
 
 /* The names of a list literal at tokens [begin, end). */
-static kernels_status read_list(const kernels_python_source *source, size_t begin, size_t end, name_list *names,
+static kernels_status read_list(const kernels_script *source, size_t begin, size_t end, name_list *names,
                                 kernels_error *error) {
     while (begin < end) {
-        size_t comma = kernels_python_find(source, begin, end, ",");
+        size_t comma = kernels_script_find(source, begin, end, ",");
         KERNELS_CLEANUP(kernels_cleanup_buffer) kernels_buffer text = KERNELS_BUFFER_INIT(TEXT_LIMIT);
-        if (kernels_python_constant_string(source, begin, comma, &text)) {
+        if (kernels_script_constant_string(source, begin, comma, &text)) {
             KERNELS_TRY(kernels_buffer_status(&text, error));
             KERNELS_TRY(add_name(names, kernels_buffer_view(&text), error));
         }
@@ -59,26 +59,26 @@ static kernels_status read_list(const kernels_python_source *source, size_t begi
 }
 
 /* One statement: names gets what it assigns to __all__ as a list literal. */
-static kernels_status read_assignment(const kernels_python_source *source, size_t begin, size_t end, name_list *names,
+static kernels_status read_assignment(const kernels_script *source, size_t begin, size_t end, name_list *names,
                                       kernels_error *error) {
     bool named = false;
-    if (kernels_python_find(source, begin, end, ":") < end) {
+    if (kernels_script_find(source, begin, end, ":") < end) {
         return KERNELS_OK; /* annotated, or the head of a block */
     }
-    for (size_t equal; (equal = kernels_python_find(source, begin, end, "=")) < end; begin = equal + 1) {
-        named |= equal == begin + 1 && kernels_python_is(source, begin, "__all__");
+    for (size_t equal; (equal = kernels_script_find(source, begin, end, "=")) < end; begin = equal + 1) {
+        named |= equal == begin + 1 && kernels_script_is(source, begin, "__all__");
     }
     bool is_list =
-        named && begin + 1 < end && kernels_python_is(source, begin, "[") && source->tokens[begin].match == end - 1;
+        named && begin + 1 < end && kernels_script_is(source, begin, "[") && source->tokens[begin].match == end - 1;
     return is_list ? read_list(source, begin + 1, end - 1, names, error) : KERNELS_OK;
 }
 
-static kernels_status read_all(const kernels_python_source *source, name_list *names, kernels_error *error) {
+static kernels_status read_all(const kernels_script *source, name_list *names, kernels_error *error) {
     for (size_t i = 0; i < source->line_count && !names->count; i++) {
-        const kernels_python_line *line = &source->lines[i];
+        const kernels_script_line *line = &source->lines[i];
         size_t begin = line->begin;
         while (line->top_level && begin < line->end && !names->count) {
-            size_t end = kernels_python_find(source, begin, line->end, ";");
+            size_t end = kernels_script_find(source, begin, line->end, ";");
             KERNELS_TRY(read_assignment(source, begin, end, names, error));
             begin = end + 1;
         }
@@ -88,10 +88,10 @@ static kernels_status read_all(const kernels_python_source *source, name_list *n
 
 /* ---- classes ---- */
 
-static kernels_status read_classes(const kernels_python_source *source, name_list *names, kernels_error *error) {
+static kernels_status read_classes(const kernels_script *source, name_list *names, kernels_error *error) {
     for (size_t i = 0; i < source->line_count; i++) {
-        const kernels_python_line *line = &source->lines[i];
-        if (line->top_level && line->begin + 1 < line->end && kernels_python_is(source, line->begin, "class")) {
+        const kernels_script_line *line = &source->lines[i];
+        if (line->top_level && line->begin + 1 < line->end && kernels_script_is(source, line->begin, "class")) {
             KERNELS_TRY(add_name(names, source->tokens[line->begin + 1].text, error));
         }
     }
@@ -100,7 +100,7 @@ static kernels_status read_classes(const kernels_python_source *source, name_lis
 
 /* ---- files ---- */
 
-typedef kernels_status reader(const kernels_python_source *source, name_list *names, kernels_error *error);
+typedef kernels_status reader(const kernels_script *source, name_list *names, kernels_error *error);
 
 /* Reads one file; *found tells whether it is there. A file that is not Python holds nothing. */
 static kernels_status read_file(const char *directory, const char *name, reader *read, name_list *names, bool *found,
@@ -108,7 +108,7 @@ static kernels_status read_file(const char *directory, const char *name, reader 
     KERNELS_CLEANUP_FREE char *path = kernels_path_join(directory, name);
     KERNELS_CLEANUP_FREE char *text = NULL;
     size_t size = 0;
-    kernels_python_source source;
+    kernels_script source;
     if (!path) {
         return kernels_fail_no_memory(error);
     }
@@ -116,12 +116,12 @@ static kernels_status read_file(const char *directory, const char *name, reader 
     if (!*found) {
         return KERNELS_OK;
     }
-    KERNELS_TRY(kernels_file_read(path, KERNELS_PYTHON_SIZE_LIMIT, &text, &size, error));
-    if (kernels_python_scan((kernels_view){text, size}, path, &source, NULL)) {
+    KERNELS_TRY(kernels_file_read(path, KERNELS_SCRIPT_SIZE_LIMIT, &text, &size, error));
+    if (kernels_script_scan((kernels_view){text, size}, path, &source, NULL)) {
         return KERNELS_OK;
     }
     kernels_status status = read(&source, names, error);
-    kernels_python_source_dispose(&source);
+    kernels_script_dispose(&source);
     return status;
 }
 

@@ -5,12 +5,12 @@
 #include "base/file.h"
 #include "base/path.h"
 #include "base/view.h"
-#include "build/python_source.h"
+#include "build/script.h"
 
 #define REPORT_LIMIT ((size_t)1024 * 1024)
 
 typedef struct context {
-    const kernels_python_source *source;
+    const kernels_script *source;
     const char *file;
     const char *python_name;
     kernels_registrations *found;
@@ -46,40 +46,40 @@ static bool is_registration(kernels_view callee) {
 }
 
 /* Tokens behind "@". */
-static bool is_violation(const kernels_python_source *source, size_t begin, size_t end) {
-    kernels_python_call call, prefix;
+static bool is_violation(const kernels_script *source, size_t begin, size_t end) {
+    kernels_script_call call, prefix;
     size_t first = 0, first_end = 0;
-    if (!kernels_python_parse_call(source, begin, end, &call) || !is_registration(call.callee) ||
-        !kernels_python_first_positional(source, &call, &first, &first_end)) {
+    if (!kernels_script_parse_call(source, begin, end, &call) || !is_registration(call.callee) ||
+        !kernels_script_first_positional(source, &call, &first, &first_end)) {
         return false;
     }
-    return !kernels_python_parse_call(source, first, first_end, &prefix) ||
+    return !kernels_script_parse_call(source, first, first_end, &prefix) ||
            !kernels_view_equal_text(prefix.callee, "add_op_namespace_prefix");
 }
 
 /* The def or class line that decorators stand above: its kind, or NULL when it is none. */
-static const char *definition_kind(const kernels_python_source *source, const kernels_python_line *line, size_t *name) {
-    bool is_async = kernels_python_is(source, line->begin, "async");
+static const char *definition_kind(const kernels_script *source, const kernels_script_line *line, size_t *name) {
+    bool is_async = kernels_script_is(source, line->begin, "async");
     size_t keyword = line->begin + (is_async ? 1 : 0);
     *name = keyword + 1;
     if (*name >= line->end) {
         return NULL;
     }
-    if (kernels_python_is(source, keyword, "def")) {
+    if (kernels_script_is(source, keyword, "def")) {
         return is_async ? "async function" : "function";
     }
-    return !is_async && kernels_python_is(source, keyword, "class") ? "class" : NULL;
+    return !is_async && kernels_script_is(source, keyword, "class") ? "class" : NULL;
 }
 
 /* Line `index` is a definition; the decorators right above it are looked at. */
 static kernels_status check_definition(const context *scan, size_t index) {
-    const kernels_python_source *source = scan->source;
-    const kernels_python_line *line = &source->lines[index];
+    const kernels_script *source = scan->source;
+    const kernels_script_line *line = &source->lines[index];
     size_t name = 0;
     const char *kind = definition_kind(source, line, &name);
     size_t first = index;
     while (kind && first > 0 && source->lines[first - 1].top_level &&
-           kernels_python_is(source, source->lines[first - 1].begin, "@")) {
+           kernels_script_is(source, source->lines[first - 1].begin, "@")) {
         first--;
     }
     for (; kind && first < index; first++) {
@@ -94,12 +94,12 @@ static kernels_status check_definition(const context *scan, size_t index) {
 /* ---- jax_op with a literal namespace ---- */
 
 static kernels_status check_jax_op(const context *scan, size_t name) {
-    const kernels_python_source *source = scan->source;
-    kernels_python_call call = {source->tokens[name].text, name + 2, source->tokens[name + 1].match};
+    const kernels_script *source = scan->source;
+    kernels_script_call call = {source->tokens[name].text, name + 2, source->tokens[name + 1].match};
     size_t begin = 0, end = 0;
-    KERNELS_CLEANUP(kernels_cleanup_buffer) kernels_buffer literal = KERNELS_BUFFER_INIT(KERNELS_PYTHON_SIZE_LIMIT);
-    if (!kernels_python_first_positional(source, &call, &begin, &end) ||
-        !kernels_python_constant_string(source, begin, end, &literal)) {
+    KERNELS_CLEANUP(kernels_cleanup_buffer) kernels_buffer literal = KERNELS_BUFFER_INIT(KERNELS_SCRIPT_SIZE_LIMIT);
+    if (!kernels_script_first_positional(source, &call, &begin, &end) ||
+        !kernels_script_constant_string(source, begin, end, &literal)) {
         return KERNELS_OK;
     }
     KERNELS_TRY(kernels_buffer_status(&literal, scan->error));
@@ -113,11 +113,11 @@ static kernels_status check_jax_op(const context *scan, size_t name) {
                source->tokens[name].line, "op", text);
 }
 
-static kernels_status check_line(const context *scan, const kernels_python_line *line) {
-    const kernels_python_source *source = scan->source;
+static kernels_status check_line(const context *scan, const kernels_script_line *line) {
+    const kernels_script *source = scan->source;
     for (size_t i = line->begin; i + 2 < line->end && !line->in_scope; i++) {
-        if (kernels_python_is(source, i, "jax_op") && kernels_python_is(source, i + 1, "(") &&
-            (i == line->begin || !kernels_python_is(source, i - 1, "def"))) {
+        if (kernels_script_is(source, i, "jax_op") && kernels_script_is(source, i + 1, "(") &&
+            (i == line->begin || !kernels_script_is(source, i - 1, "def"))) {
             KERNELS_TRY(check_jax_op(scan, i));
         }
     }
@@ -128,15 +128,15 @@ static kernels_status check_line(const context *scan, const kernels_python_line 
 
 kernels_status kernels_registration_scan(kernels_view text, const char *file, const char *python_name,
                                          kernels_registrations *found, kernels_error *error) {
-    kernels_python_source source;
-    KERNELS_TRY(kernels_python_scan(text, file, &source, error));
+    kernels_script source;
+    KERNELS_TRY(kernels_script_scan(text, file, &source, error));
     context scan = {&source, file, python_name, found, error};
     kernels_status status = KERNELS_OK;
     for (size_t i = 0; i < source.line_count && !status; i++) {
         status = source.lines[i].top_level ? check_definition(&scan, i) : KERNELS_OK;
         status = status ? status : check_line(&scan, &source.lines[i]);
     }
-    kernels_python_source_dispose(&source);
+    kernels_script_dispose(&source);
     return status;
 }
 
@@ -157,7 +157,7 @@ static kernels_status scan_file(const char *directory, const char *file, const c
     if (!path) {
         return kernels_fail_no_memory(error);
     }
-    KERNELS_TRY(kernels_file_read(path, KERNELS_PYTHON_SIZE_LIMIT, &text, &size, error));
+    KERNELS_TRY(kernels_file_read(path, KERNELS_SCRIPT_SIZE_LIMIT, &text, &size, error));
     return kernels_registration_scan((kernels_view){text, size}, file, python_name, found, error);
 }
 

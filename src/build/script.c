@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "build/python_source.h"
+#include "build/script.h"
 
 #include <string.h>
 
@@ -18,12 +18,12 @@ typedef struct scanner {
     kernels_view text;
     const char *name;
     kernels_error *error;
-    kernels_python_source *source;
+    kernels_script *source;
     size_t at;
     uint32_t line;
-    size_t brackets[KERNELS_PYTHON_BRACKET_LIMIT];
+    size_t brackets[KERNELS_SCRIPT_BRACKET_LIMIT];
     size_t bracket_count;
-    block blocks[KERNELS_PYTHON_INDENT_LIMIT];
+    block blocks[KERNELS_SCRIPT_INDENT_LIMIT];
     size_t block_count;
 } scanner;
 
@@ -39,14 +39,14 @@ static bool is_name_start(char c) { return kernels_is_alpha(c) || c == '_' || (u
 
 static bool is_name_part(char c) { return is_name_start(c) || kernels_is_digit(c); }
 
-static kernels_status add_token(scanner *scan, kernels_python_token_type type, size_t begin, uint32_t line) {
-    kernels_python_source *source = scan->source;
+static kernels_status add_token(scanner *scan, kernels_script_token_type type, size_t begin, uint32_t line) {
+    kernels_script *source = scan->source;
     if (!kernels_grow((void **)&source->tokens, &source->token_capacity, source->token_count, sizeof *source->tokens,
                       TOKEN_LIMIT)) {
         return kernels_fail_no_memory(scan->error);
     }
     source->tokens[source->token_count++] =
-        (kernels_python_token){type, kernels_view_slice(scan->text, begin, scan->at), line, 0};
+        (kernels_script_token){type, kernels_view_slice(scan->text, begin, scan->at), line, 0};
     return KERNELS_OK;
 }
 
@@ -89,11 +89,11 @@ static size_t string_prefix(const scanner *scan, bool *found) {
 
 static kernels_status note_bracket(scanner *scan, uint32_t line) {
     static const char open[] = "([{", closed[] = ")]}";
-    kernels_python_source *source = scan->source;
+    kernels_script *source = scan->source;
     size_t index = source->token_count - 1;
     char c = source->tokens[index].text.data[0];
     if (strchr(open, c)) {
-        if (scan->bracket_count == KERNELS_PYTHON_BRACKET_LIMIT) {
+        if (scan->bracket_count == KERNELS_SCRIPT_BRACKET_LIMIT) {
             return refuse(scan, line, "too many nested brackets");
         }
         scan->brackets[scan->bracket_count++] = index;
@@ -131,7 +131,7 @@ static kernels_status scan_operator(scanner *scan) {
         return refuse(scan, scan->line, "a character that cannot stand there");
     }
     scan->at += length;
-    KERNELS_TRY(add_token(scan, KERNELS_PYTHON_OPERATOR, begin, scan->line));
+    KERNELS_TRY(add_token(scan, KERNELS_SCRIPT_OPERATOR, begin, scan->line));
     return length == 1 && strchr("()[]{}", scan->text.data[begin]) ? note_bracket(scan, scan->line) : KERNELS_OK;
 }
 
@@ -144,19 +144,19 @@ static kernels_status scan_token(scanner *scan) {
     if (is_string) {
         scan->at += prefix;
         KERNELS_TRY(skip_string(scan, line));
-        return add_token(scan, KERNELS_PYTHON_STRING, begin, line);
+        return add_token(scan, KERNELS_SCRIPT_STRING, begin, line);
     }
     if (is_name_start(c)) {
         while (is_name_part(peek(scan, 0))) {
             scan->at++;
         }
-        return add_token(scan, KERNELS_PYTHON_NAME, begin, line);
+        return add_token(scan, KERNELS_SCRIPT_NAME, begin, line);
     }
     if (kernels_is_digit(c) || (c == '.' && kernels_is_digit(peek(scan, 1)))) {
         while (is_name_part(peek(scan, 0)) || peek(scan, 0) == '.') {
             scan->at++;
         }
-        return add_token(scan, KERNELS_PYTHON_NUMBER, begin, line);
+        return add_token(scan, KERNELS_SCRIPT_NUMBER, begin, line);
     }
     return scan_operator(scan);
 }
@@ -220,7 +220,7 @@ static uint32_t next_indent(scanner *scan) {
 }
 
 /* Leaves the blocks that this line is no longer part of, notes the one that it may open. */
-static kernels_status note_blocks(scanner *scan, uint32_t indent, kernels_python_line *line) {
+static kernels_status note_blocks(scanner *scan, uint32_t indent, kernels_script_line *line) {
     while (scan->block_count && scan->blocks[scan->block_count - 1].indent >= indent) {
         scan->block_count--;
     }
@@ -228,24 +228,24 @@ static kernels_status note_blocks(scanner *scan, uint32_t indent, kernels_python
     for (size_t i = 0; i < scan->block_count; i++) {
         line->in_scope |= scan->blocks[i].is_scope;
     }
-    if (!kernels_python_is(scan->source, line->end - 1, ":")) {
+    if (!kernels_script_is(scan->source, line->end - 1, ":")) {
         return KERNELS_OK;
     }
-    if (scan->block_count == KERNELS_PYTHON_INDENT_LIMIT) {
+    if (scan->block_count == KERNELS_SCRIPT_INDENT_LIMIT) {
         return refuse(scan, scan->line, "too many nested blocks");
     }
-    bool is_async = kernels_python_is(scan->source, line->begin, "async");
+    bool is_async = kernels_script_is(scan->source, line->begin, "async");
     size_t keyword = line->begin + (is_async ? 1 : 0);
     bool is_scope =
-        kernels_python_is(scan->source, keyword, "def") || kernels_python_is(scan->source, keyword, "class");
+        kernels_script_is(scan->source, keyword, "def") || kernels_script_is(scan->source, keyword, "class");
     scan->blocks[scan->block_count++] = (block){indent, is_scope};
     return KERNELS_OK;
 }
 
 static kernels_status scan_line(scanner *scan) {
-    kernels_python_source *source = scan->source;
+    kernels_script *source = scan->source;
     uint32_t indent = next_indent(scan);
-    kernels_python_line line = {.begin = source->token_count};
+    kernels_script_line line = {.begin = source->token_count};
     bool ended = false;
     while (scan->at < scan->text.size && !ended) {
         KERNELS_TRY(scan_token(scan));
@@ -268,12 +268,11 @@ static kernels_status scan_line(scanner *scan) {
     return KERNELS_OK;
 }
 
-kernels_status kernels_python_scan(kernels_view text, const char *name, kernels_python_source *source,
-                                   kernels_error *error) {
-    *source = (kernels_python_source){0};
-    if (text.size > KERNELS_PYTHON_SIZE_LIMIT) {
+kernels_status kernels_script_scan(kernels_view text, const char *name, kernels_script *source, kernels_error *error) {
+    *source = (kernels_script){0};
+    if (text.size > KERNELS_SCRIPT_SIZE_LIMIT) {
         return kernels_fail(error, KERNELS_LIMIT, "%s: a Python file of %zu bytes is over the limit of %zu", name,
-                            text.size, KERNELS_PYTHON_SIZE_LIMIT);
+                            text.size, KERNELS_SCRIPT_SIZE_LIMIT);
     }
     if (text.size && memchr(text.data, '\0', text.size)) {
         return kernels_fail(error, KERNELS_SYNTAX, "%s: not valid Python: it holds a zero byte", name);
@@ -287,55 +286,55 @@ kernels_status kernels_python_scan(kernels_view text, const char *name, kernels_
         status = scan_line(&scan);
     }
     if (status) {
-        kernels_python_source_dispose(source);
+        kernels_script_dispose(source);
     }
     return status;
 }
 
-void kernels_python_source_dispose(kernels_python_source *source) {
+void kernels_script_dispose(kernels_script *source) {
     kernels_free(source->tokens);
     kernels_free(source->lines);
-    *source = (kernels_python_source){0};
+    *source = (kernels_script){0};
 }
 
 /* ---- questions ---- */
 
-bool kernels_python_is(const kernels_python_source *source, size_t index, const char *text) {
-    return index < source->token_count && source->tokens[index].type != KERNELS_PYTHON_STRING &&
+bool kernels_script_is(const kernels_script *source, size_t index, const char *text) {
+    return index < source->token_count && source->tokens[index].type != KERNELS_SCRIPT_STRING &&
            kernels_view_equal_text(source->tokens[index].text, text);
 }
 
-static bool opens(const kernels_python_source *source, size_t index) {
-    return kernels_python_is(source, index, "(") || kernels_python_is(source, index, "[") ||
-           kernels_python_is(source, index, "{");
+static bool opens(const kernels_script *source, size_t index) {
+    return kernels_script_is(source, index, "(") || kernels_script_is(source, index, "[") ||
+           kernels_script_is(source, index, "{");
 }
 
-size_t kernels_python_find(const kernels_python_source *source, size_t begin, size_t end, const char *text) {
+size_t kernels_script_find(const kernels_script *source, size_t begin, size_t end, const char *text) {
     size_t i = begin;
-    while (i < end && !kernels_python_is(source, i, text)) {
+    while (i < end && !kernels_script_is(source, i, text)) {
         i = opens(source, i) ? source->tokens[i].match + 1 : i + 1;
     }
     return i < end ? i : end;
 }
 
 /* Takes brackets off that enclose the whole range. */
-static void strip_brackets(const kernels_python_source *source, size_t *begin, size_t *end) {
-    while (*begin + 1 < *end && kernels_python_is(source, *begin, "(") && source->tokens[*begin].match == *end - 1) {
+static void strip_brackets(const kernels_script *source, size_t *begin, size_t *end) {
+    while (*begin + 1 < *end && kernels_script_is(source, *begin, "(") && source->tokens[*begin].match == *end - 1) {
         (*begin)++;
         (*end)--;
     }
 }
 
 /* A chain of names, attributes, subscripts and calls: what may stand before the bracket of a call. */
-static bool is_primary(const kernels_python_source *source, size_t begin, size_t end) {
+static bool is_primary(const kernels_script *source, size_t begin, size_t end) {
     bool after_name = false;
     for (size_t i = begin; i < end; i++) {
-        const kernels_python_token *token = &source->tokens[i];
-        if (token->type == KERNELS_PYTHON_NAME && !after_name) {
+        const kernels_script_token *token = &source->tokens[i];
+        if (token->type == KERNELS_SCRIPT_NAME && !after_name) {
             after_name = true;
-        } else if (kernels_python_is(source, i, ".") && after_name) {
+        } else if (kernels_script_is(source, i, ".") && after_name) {
             after_name = false;
-        } else if (after_name && (kernels_python_is(source, i, "(") || kernels_python_is(source, i, "["))) {
+        } else if (after_name && (kernels_script_is(source, i, "(") || kernels_script_is(source, i, "["))) {
             i = token->match;
         } else {
             return false;
@@ -344,27 +343,26 @@ static bool is_primary(const kernels_python_source *source, size_t begin, size_t
     return after_name;
 }
 
-bool kernels_python_parse_call(const kernels_python_source *source, size_t begin, size_t end,
-                               kernels_python_call *call) {
+bool kernels_script_parse_call(const kernels_script *source, size_t begin, size_t end, kernels_script_call *call) {
     strip_brackets(source, &begin, &end);
-    if (end < begin + 3 || !kernels_python_is(source, end - 1, ")")) {
+    if (end < begin + 3 || !kernels_script_is(source, end - 1, ")")) {
         return false;
     }
     size_t open = source->tokens[end - 1].match;
-    if (open <= begin || source->tokens[open - 1].type != KERNELS_PYTHON_NAME || !is_primary(source, begin, open)) {
+    if (open <= begin || source->tokens[open - 1].type != KERNELS_SCRIPT_NAME || !is_primary(source, begin, open)) {
         return false;
     }
-    *call = (kernels_python_call){source->tokens[open - 1].text, open + 1, end - 1};
+    *call = (kernels_script_call){source->tokens[open - 1].text, open + 1, end - 1};
     return true;
 }
 
-bool kernels_python_first_positional(const kernels_python_source *source, const kernels_python_call *call,
-                                     size_t *begin, size_t *end) {
+bool kernels_script_first_positional(const kernels_script *source, const kernels_script_call *call, size_t *begin,
+                                     size_t *end) {
     size_t at = call->arguments;
     while (at < call->arguments_end) {
-        size_t comma = kernels_python_find(source, at, call->arguments_end, ",");
-        bool is_keyword = kernels_python_is(source, at, "**") ||
-                          (source->tokens[at].type == KERNELS_PYTHON_NAME && kernels_python_is(source, at + 1, "="));
+        size_t comma = kernels_script_find(source, at, call->arguments_end, ",");
+        bool is_keyword = kernels_script_is(source, at, "**") ||
+                          (source->tokens[at].type == KERNELS_SCRIPT_NAME && kernels_script_is(source, at + 1, "="));
         if (!is_keyword) {
             *begin = at;
             *end = comma;
@@ -465,11 +463,10 @@ static bool add_literal(kernels_view text, kernels_buffer *out) {
     return true;
 }
 
-bool kernels_python_constant_string(const kernels_python_source *source, size_t begin, size_t end,
-                                    kernels_buffer *out) {
+bool kernels_script_constant_string(const kernels_script *source, size_t begin, size_t end, kernels_buffer *out) {
     strip_brackets(source, &begin, &end);
     for (size_t i = begin; i < end; i++) {
-        if (source->tokens[i].type != KERNELS_PYTHON_STRING || !add_literal(source->tokens[i].text, out)) {
+        if (source->tokens[i].type != KERNELS_SCRIPT_STRING || !add_literal(source->tokens[i].text, out)) {
             return false;
         }
     }

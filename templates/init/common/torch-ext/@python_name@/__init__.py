@@ -1,0 +1,4 @@
+@import_op@
+from . import layers
+
+__all__ = ["@python_name@", "layers"]

@@ -1,0 +1,15 @@
+"""Layers that models can use in place of their own."""
+import torch
+
+from .. import @op_module@
+
+__all__ = ["@class_name@"]
+
+
+class @class_name@(torch.nn.Module):
+    """Adds one to every element. Stateless."""
+
+    has_backward = False
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return @op_module@.@python_name@(x)
