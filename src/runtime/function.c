@@ -343,45 +343,52 @@ kernels_status kernels_function_find(const kernels_function *function, const ker
 
 /* ---- compiling ---- */
 
-/* Is this StableHLO newer than the newest that the plugin reads? Only where both tell. */
-static kernels_status check_stablehlo(const kernels_function *function, const kernels_specialisation *item,
-                                      kernels_error *error) {
+/* Both known, and the program's is the newer one. A plugin may read such a program all the same, so this explains
+ * a failure and never causes one. */
+static bool is_newer_stablehlo(const kernels_function *function, const kernels_specialisation *item,
+                               char accepted_text[64]) {
     kernels_version exported, accepted;
-    char text[64];
-    if (!item->stablehlo || !kernels_pjrt_plugin_attribute(function->plugin, "stablehlo_current_version", text) ||
-        kernels_version_parse(kernels_view_of(item->stablehlo), &exported, NULL) ||
-        kernels_version_parse(kernels_view_of(text), &accepted, NULL) ||
-        kernels_version_compare(&exported, &accepted) <= 0) {
-        return KERNELS_OK;
-    }
-    const char *libtpu = function->signatures.libtpu;
-    return kernels_fail(error, KERNELS_TOO_OLD,
-                        "%s was exported with StableHLO %s, the plugin %s accepts up to %s; use a newer plugin%s%s",
-                        item->file, item->stablehlo, kernels_pjrt_plugin_path(function->plugin), text,
-                        libtpu ? ", such as that of libtpu " : "", libtpu ? libtpu : "");
+    return item->stablehlo &&
+           kernels_pjrt_plugin_attribute(function->plugin, "stablehlo_current_version", accepted_text) &&
+           !kernels_version_parse(kernels_view_of(item->stablehlo), &exported, NULL) &&
+           !kernels_version_parse(kernels_view_of(accepted_text), &accepted, NULL) &&
+           kernels_version_compare(&exported, &accepted) > 0;
 }
 
-/* "unsupported Mosaic version, expected <= 7 but got 8": says which libtpu would do. */
-static kernels_status explain_mosaic(const kernels_function *function, const kernels_specialisation *item,
-                                     kernels_status status, kernels_error *error) {
-    const char *libtpu = function->signatures.libtpu;
-    if (status != KERNELS_COMPILE || !item->mosaic || !error ||
-        !kernels_view_contains(kernels_view_of(kernels_error_message(error)), KERNELS_VIEW("Mosaic version"))) {
+/* The compiler refused: says whether the program is newer than it, and which libtpu would do. */
+static kernels_status explain_compile(const kernels_function *function, const kernels_specialisation *item,
+                                      kernels_status status, kernels_error *error) {
+    const char *libtpu = function->signatures.libtpu ? function->signatures.libtpu : "of the exporter";
+    const char *path = kernels_pjrt_plugin_path(function->plugin);
+    char accepted[64];
+    if (status != KERNELS_COMPILE || !error) {
         return status;
     }
-    return kernels_wrap(error, status, "%s holds a TPU program of Mosaic version %s; use libtpu %s or newer",
-                        item->file, item->mosaic, libtpu ? libtpu : "of the exporter");
+    /* "unsupported Mosaic version, expected <= 7 but got 8" */
+    if (item->mosaic &&
+        kernels_view_contains(kernels_view_of(kernels_error_message(error)), KERNELS_VIEW("Mosaic version"))) {
+        return kernels_wrap(error, status,
+                            "%s holds a TPU program of Mosaic version %s, which %s does not accept; "
+                            "libtpu %s or newer does",
+                            item->file, item->mosaic, path, libtpu);
+    }
+    if (is_newer_stablehlo(function, item, accepted)) {
+        return kernels_wrap(error, status,
+                            "%s was exported with StableHLO %s, %s has %s; use a newer plugin (libtpu: %s "
+                            "or newer)",
+                            item->file, item->stablehlo, path, accepted, libtpu);
+    }
+    return kernels_wrap(error, status, "%s cannot compile %s", path, item->file);
 }
 
 static kernels_status compile(kernels_function *function, const kernels_specialisation *item,
                               kernels_pjrt_executable **executable, kernels_error *error) {
-    KERNELS_TRY(check_stablehlo(function, item, error));
     KERNELS_CLEANUP_FREE char *program = NULL;
     size_t size = 0;
     KERNELS_TRY(kernels_manifest_read_program(function->directory, item, &program, &size, error));
     kernels_status status = kernels_pjrt_compile(function->client, (kernels_view){program, size}, item->file,
                                                  item->output_count, executable, error);
-    return explain_mosaic(function, item, status, error);
+    return explain_compile(function, item, status, error);
 }
 
 static kernels_status get_executable(kernels_function *function, const kernels_specialisation *item,
