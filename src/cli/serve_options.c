@@ -1,81 +1,70 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/serve_options.h"
 
-#define PORT_MAX 65535
-#define PAGE_SIZE_MAX 100000
-
-const char kernels_serve_summary[] = "Serve a folder of kernels as a Hub on this machine.";
+const char kernels_serve_summary[] = "Serve a folder as a kernel hub of your own";
 
 const char kernels_serve_description[] =
-    "Answers the requests of the Kernel Hub over a folder that holds git repositories and large files. Everything "
-    "that\n"
-    "talks to the Hub works against it: set HF_ENDPOINT to the URL that is printed as the first line once it listens.\n"
-    "It ends on Ctrl-C.";
+    "Answers the requests of the Hub's clients from a folder of git repositories and large files. The address is the "
+    "first line on standard output; clients find the server by HF_ENDPOINT. SIGTERM and SIGINT stop it after the "
+    "running requests.";
 
-const char kernels_serve_examples[] = "kernels serve ./hub --port 8080 --trusted acme\n"
-                                      "kernels serve ./hub --token me:secret --token ci:other:ro\n";
+const char kernels_serve_examples[] = "kernels serve hub --port 8080\n"
+                                      "HF_ENDPOINT=http://127.0.0.1:8080 kernels versions my-team/my-kernel\n";
 
 const kernels_option kernels_serve_options[] = {
     {.name = "host",
      .type = KERNELS_OPTION_TEXT,
      .value_name = "ADDRESS",
-     .exact_name = true,
-     .help = "Address to listen on (default: 127.0.0.1)."},
+     .help = "Address to listen on (default 127.0.0.1). Anything but loopback needs --token."},
     {.name = "port",
      .type = KERNELS_OPTION_INTEGER,
      .value_name = "N",
-     .exact_name = true,
-     .maximum = PORT_MAX,
-     .help = "Port to listen on; 0 takes a free one (default: 0)."},
+     .minimum = 0,
+     .maximum = 65535,
+     .help = "Port to listen on; 0, the default, takes any free one."},
     {.name = "token",
      .type = KERNELS_OPTION_LIST,
      .value_name = "NAME:TOKEN[:ro]",
-     .exact_name = true,
-     .help = "An account and its token, with :ro for reading only (repeatable; default: writing needs no token)."},
+     .help = "An account that may write, or with :ro only read. Without any, everybody may write."},
     {.name = "trusted",
      .type = KERNELS_OPTION_LIST,
      .value_name = "NAME",
-     .exact_name = true,
-     .help = "A publisher whose kernels load without trust_remote_code (repeatable)."},
+     .help = "A publisher whose kernels clients load without further consent."},
     {.name = "private",
      .type = KERNELS_OPTION_LIST,
      .value_name = "OWNER/NAME",
-     .exact_name = true,
-     .help = "A repository that only accounts may read (repeatable)."},
-    {.name = "read-only", .type = KERNELS_OPTION_FLAG, .exact_name = true, .help = "Refuse everything that writes."},
+     .help = "A repository that only accounts may read."},
+    {.name = "read-only", .type = KERNELS_OPTION_FLAG, .help = "Refuse everything that would change the store."},
     {.name = "lfs-threshold",
      .type = KERNELS_OPTION_INTEGER,
      .value_name = "BYTES",
-     .exact_name = true,
+     .minimum = 0,
      .maximum = INT64_MAX,
-     .help = "Ask clients to upload files of this size or more as large files (default: never)."},
+     .help = "Ask clients to send files of this size as large files (default: none, for clients that use Xet)."},
     {.name = "page-size",
      .type = KERNELS_OPTION_INTEGER,
      .value_name = "N",
-     .exact_name = true,
      .minimum = 1,
-     .maximum = PAGE_SIZE_MAX,
-     .help = "Most entries on one page of a listing (default: 1000)."},
+     .maximum = KERNELS_SERVE_PAGE_SIZE_MAX,
+     .help = "Entries of one page of a listing (default 1000)."},
     {.name = "max-body",
      .type = KERNELS_OPTION_INTEGER,
      .value_name = "BYTES",
-     .exact_name = true,
      .minimum = 1,
      .maximum = INT64_MAX,
-     .help = "Most bytes of one request (default: 1 TiB for large files, 1 GiB for others)."},
+     .help = "Largest body of one request (default 64 GiB)."},
     {.name = "cdn",
      .type = KERNELS_OPTION_FLAG,
-     .exact_name = true,
-     .help = "Redirect downloads of large files to another origin, as the real Hub does."},
+     .help = "Answer requests for large files by a redirect to another origin, as the Hub does."},
     {.name = "faults",
      .type = KERNELS_OPTION_TEXT,
      .value_name = "FILE",
-     .exact_name = true,
-     .help = "JSON list of faults to inject, for tests."},
-    {0},
+     .help = "JSON list of faults to inject, for tests of clients."},
+    {.name = "access-log", .type = KERNELS_OPTION_FLAG, .help = "Write one JSON line a request to stderr."},
+    {.name = NULL},
 };
 
 const kernels_positional kernels_serve_positionals[] = {
-    {.name = "DIR", .help = "Folder that holds everything; made when absent.", .required = true},
-    {0},
+    {.name = "DIR", .help = "Folder of the store; made when it does not exist.", .required = true},
+    {.name = NULL},
 };

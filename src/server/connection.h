@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Between the HTTP library and requests: the only file besides server.c that knows libmicrohttpd. */
+#ifndef KERNELS_SRC_SERVER_CONNECTION_H
+#define KERNELS_SRC_SERVER_CONNECTION_H
+
+#include <microhttpd.h>
+#include <stdatomic.h>
+
+#include "server/request.h"
+
+/* Seconds without a byte after which a connection is closed. */
+#define KERNELS_IDLE_SECONDS 60
+
+typedef struct kernels_transport {
+    const kernels_service *service;
+    void (*access_log)(void *payload, kernels_view line); /* may be NULL */
+    void *payload;
+    atomic_uint running; /* requests between first line and end */
+    atomic_bool stopping;
+} kernels_transport;
+
+/* The callbacks for MHD_start_daemon; their cls is the kernels_transport. */
+void *kernels_connection_first_line(void *transport, const char *target, struct MHD_Connection *connection);
+enum MHD_Result kernels_connection_handle(void *transport, struct MHD_Connection *connection, const char *url,
+                                          const char *method, const char *version, const char *data, size_t *size,
+                                          void **state);
+void kernels_connection_completed(void *transport, struct MHD_Connection *connection, void **state,
+                                  enum MHD_RequestTerminationCode reason);
+
+#endif

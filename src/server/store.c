@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/encode.h"
+#include "base/path.h"
+#include "base/view.h"
+#include "server/store_internal.h"
+
+#define PRIVATE_KEY "kernels.private"
+
+kernels_status kernels_store_fail(kernels_error *error, kernels_status status, const char *format, ...) {
+    const git_error *last = git_error_last();
+    char text[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    const char *detail = last != NULL && last->message != NULL ? last->message : "unknown failure of libgit2";
+    if (status == KERNELS_IO && strstr(detail, "No space left") != NULL) {
+        status = KERNELS_NO_SPACE;
+    }
+    return kernels_fail(error, status, "%s: %s", text, detail);
+}
+
+/* ---- opening ---- */
+
+static kernels_status start_git(kernels_store *store, kernels_error *error) {
+    if (git_libgit2_init() < 0) {
+        return kernels_store_fail(error, KERNELS_INTERNAL, "cannot start libgit2");
+    }
+    store->git_started = true;
+    /* Nothing of the user's own configuration may change what the store does; no hook or filter ever runs. */
+    static const int levels[] = {GIT_CONFIG_LEVEL_PROGRAMDATA, GIT_CONFIG_LEVEL_SYSTEM, GIT_CONFIG_LEVEL_XDG,
+                                 GIT_CONFIG_LEVEL_GLOBAL};
+    for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
+        git_libgit2_opts(GIT_OPT_SET_SEARCH_PATH, levels[i], "");
+    }
+    git_libgit2_opts(GIT_OPT_SET_OWNER_VALIDATION, 0);
+    git_libgit2_opts(GIT_OPT_ENABLE_FSYNC_GITDIR, 1);
+    return KERNELS_OK;
+}
+
+static kernels_status make_folders(kernels_store *store, kernels_error *error) {
+    static const char *const folders[] = {"kernels", "models", "lfs", "tmp"};
+    KERNELS_TRY(kernels_make_directories(store->directory, error));
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
+        KERNELS_CLEANUP_FREE char *path = kernels_path_join(store->directory, folders[i]);
+        if (path == NULL) {
+            return kernels_fail_no_memory(error);
+        }
+        KERNELS_TRY(kernels_make_directory(path, error));
+    }
+    store->lfs_directory = kernels_path_join(store->directory, "lfs");
+    store->temporary_directory = kernels_path_join(store->directory, "tmp");
+    return store->lfs_directory != NULL && store->temporary_directory != NULL ? KERNELS_OK
+                                                                              : kernels_fail_no_memory(error);
+}
+
+static kernels_status take_lock(kernels_store *store, kernels_error *error) {
+    KERNELS_CLEANUP_FREE char *path = kernels_path_join(store->directory, "lock");
+    if (path == NULL) {
+        return kernels_fail_no_memory(error);
+    }
+    kernels_status status = kernels_file_lock_take(path, 0, &store->lock, error);
+    if (status == KERNELS_TIMEOUT) {
+        return kernels_fail(error, KERNELS_CONFLICT,
+                            "the folder %s is already served by another process; stop that one or use another folder",
+                            store->directory);
+    }
+    return status;
+}
+
+static kernels_status open_store(kernels_store *store, const char *directory, kernels_error *error) {
+    store->directory = kernels_path_absolute(directory);
+    if (store->directory == NULL) {
+        return kernels_fail_no_memory(error);
+    }
+    for (; store->mutex_count < KERNELS_STORE_MUTEXES; store->mutex_count++) {
+        if (pthread_mutex_init(&store->mutexes[store->mutex_count], NULL) != 0) {
+            return kernels_fail_no_memory(error);
+        }
+    }
+    KERNELS_TRY(start_git(store, error));
+    KERNELS_TRY(make_folders(store, error));
+    KERNELS_TRY(take_lock(store, error));
+    return kernels_store_recover(store, error);
+}
+
+kernels_status kernels_store_open(const char *directory, kernels_store **store, kernels_error *error) {
+    kernels_store *opened = kernels_calloc(1, sizeof *opened);
+    if (opened == NULL) {
+        return kernels_fail_no_memory(error);
+    }
+    kernels_status status = open_store(opened, directory, error);
+    if (status != KERNELS_OK) {
+        kernels_store_close(opened);
+        return status;
+    }
+    *store = opened;
+    return KERNELS_OK;
+}
+
+void kernels_store_close(kernels_store *store) {
+    if (store == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < store->mutex_count; i++) {
+        pthread_mutex_destroy(&store->mutexes[i]);
+    }
+    if (store->git_started) {
+        git_libgit2_shutdown();
+    }
+    kernels_file_lock_release(store->lock);
+    kernels_free(store->directory);
+    kernels_free(store->lfs_directory);
+    kernels_free(store->temporary_directory);
+    kernels_free(store);
+}
+
+pthread_mutex_t *kernels_store_mutex(kernels_store *store, const char *repository_path) {
+    uint64_t hash = 1469598103934665603u; /* FNV-1a: any even spread will do */
+    for (const char *c = repository_path; *c != '\0'; c++) {
+        hash = (hash ^ (unsigned char)*c) * 1099511628211u;
+    }
+    return &store->mutexes[hash % KERNELS_STORE_MUTEXES];
+}
+
+/* ---- repositories ---- */
+
+static const char *type_folder(kernels_repository_type type) {
+    return type == KERNELS_REPOSITORY_MODEL ? "models" : "kernels";
+}
+
+char *kernels_store_repository_path(const kernels_store *store, kernels_repository_type type, kernels_view id) {
+    kernels_buffer path = KERNELS_BUFFER_INIT(KERNELS_PATH_LIMIT);
+    kernels_buffer_printf(&path, "%s/%s/%.*s.git", store->directory, type_folder(type), KERNELS_VIEW_ARGS(id));
+    return kernels_buffer_take(&path);
+}
+
+static kernels_status fill_new_repository(const char *path, bool is_private, kernels_error *error) {
+    git_repository_init_options options;
+    git_repository_init_options_init(&options, GIT_REPOSITORY_INIT_OPTIONS_VERSION);
+    options.flags = GIT_REPOSITORY_INIT_BARE | GIT_REPOSITORY_INIT_NO_REINIT | GIT_REPOSITORY_INIT_MKDIR;
+    options.initial_head = "main";
+    git_repository *git = NULL;
+    if (git_repository_init_ext(&git, path, &options) != 0) {
+        return kernels_store_fail(error, KERNELS_IO, "cannot make the repository %s", path);
+    }
+    kernels_status status = kernels_store_first_commit(git, error);
+    git_config *config = NULL;
+    if (status == KERNELS_OK && is_private &&
+        (git_repository_config(&config, git) != 0 || git_config_set_bool(config, PRIVATE_KEY, 1) != 0)) {
+        status = kernels_store_fail(error, KERNELS_IO, "cannot make the repository %s private", path);
+    }
+    git_config_free(config);
+    git_repository_free(git);
+    return status;
+}
+
+/* A folder below DIR/tmp that nobody else uses. */
+static kernels_status temporary_path(const kernels_store *store, char **path, kernels_error *error) {
+    char name[17];
+    KERNELS_TRY(kernels_random_hex(name, 16, error));
+    *path = kernels_path_join(store->temporary_directory, name);
+    return *path != NULL ? KERNELS_OK : kernels_fail_no_memory(error);
+}
+
+/* The finished repository gets its name in one step, so that a killed server leaves all of it or nothing. */
+static kernels_status publish_repository(kernels_store *store, const char *temporary, const char *path,
+                                         kernels_error *error) {
+    KERNELS_CLEANUP_FREE char *parent = kernels_path_parent(path);
+    if (parent == NULL) {
+        return kernels_fail_no_memory(error);
+    }
+    pthread_mutex_t *mutex = kernels_store_mutex(store, path);
+    pthread_mutex_lock(mutex);
+    kernels_status status = KERNELS_OK;
+    if (kernels_file_exists(path)) {
+        status = kernels_fail(error, KERNELS_ALREADY_EXISTS, "You already created this repo");
+    }
+    if (status == KERNELS_OK) {
+        status = kernels_make_directories(parent, error);
+    }
+    if (status == KERNELS_OK) {
+        status = kernels_rename(temporary, path, error);
+    }
+    pthread_mutex_unlock(mutex);
+    return status;
+}
+
+kernels_status kernels_store_create_repository(kernels_store *store, kernels_repository_type type, kernels_view id,
+                                               bool is_private, kernels_error *error) {
+    KERNELS_TRY(kernels_repository_id_check(id, error));
+    KERNELS_CLEANUP_FREE char *path = kernels_store_repository_path(store, type, id);
+    if (path == NULL) {
+        return kernels_fail_no_memory(error);
+    }
+    if (kernels_file_exists(path)) {
+        return kernels_fail(error, KERNELS_ALREADY_EXISTS, "You already created this repo");
+    }
+    KERNELS_CLEANUP_FREE char *temporary = NULL;
+    KERNELS_TRY(temporary_path(store, &temporary, error));
+    kernels_status status = fill_new_repository(temporary, is_private, error);
+    if (status == KERNELS_OK) {
+        status = publish_repository(store, temporary, path, error);
+    }
+    if (status != KERNELS_OK) {
+        kernels_remove_tree(temporary, NULL);
+    }
+    return status;
+}
+
+kernels_status kernels_store_delete_repository(kernels_store *store, kernels_repository_type type, kernels_view id,
+                                               kernels_error *error) {
+    KERNELS_TRY(kernels_repository_id_check(id, error));
+    KERNELS_CLEANUP_FREE char *path = kernels_store_repository_path(store, type, id);
+    KERNELS_CLEANUP_FREE char *temporary = NULL;
+    KERNELS_TRY(temporary_path(store, &temporary, error));
+    if (path == NULL) {
+        return kernels_fail_no_memory(error);
+    }
+    pthread_mutex_t *mutex = kernels_store_mutex(store, path);
+    pthread_mutex_lock(mutex);
+    kernels_status status = kernels_file_is_directory(path)
+                                ? kernels_rename(path, temporary, error)
+                                : kernels_fail(error, KERNELS_REPOSITORY_NOT_FOUND, "Repository not found");
+    pthread_mutex_unlock(mutex);
+    return status == KERNELS_OK ? kernels_remove_tree(temporary, error) : status;
+}
+
+bool kernels_store_has_owner(const kernels_store *store, kernels_view owner) {
+    if (kernels_repository_id_check(owner, NULL) != KERNELS_OK || kernels_view_find(owner, '/') != SIZE_MAX) {
+        return false;
+    }
+    bool found = false;
+    for (int type = 0; type < 2 && !found; type++) {
+        kernels_buffer path = KERNELS_BUFFER_INIT(KERNELS_PATH_LIMIT);
+        kernels_buffer_printf(&path, "%s/%s/%.*s", store->directory, type_folder((kernels_repository_type)type),
+                              KERNELS_VIEW_ARGS(owner));
+        found = kernels_file_is_directory(kernels_buffer_text(&path));
+        kernels_buffer_dispose(&path);
+    }
+    return found;
+}
+
+kernels_status kernels_repository_open(kernels_store *store, kernels_repository_type type, kernels_view id,
+                                       kernels_repository **repository, kernels_error *error) {
+    if (kernels_repository_id_check(id, NULL) != KERNELS_OK) {
+        return kernels_fail(error, KERNELS_REPOSITORY_NOT_FOUND, "Repository not found");
+    }
+    KERNELS_CLEANUP_FREE char *path = kernels_store_repository_path(store, type, id);
+    kernels_repository *opened = kernels_calloc(1, sizeof *opened);
+    if (path == NULL || opened == NULL) {
+        kernels_free(opened);
+        return kernels_fail_no_memory(error);
+    }
+    opened->store = store;
+    opened->mutex = kernels_store_mutex(store, path);
+    int code = kernels_file_is_directory(path) ? git_repository_open_bare(&opened->git, path) : GIT_ENOTFOUND;
+    if (code != 0) {
+        kernels_free(opened);
+        return code == GIT_ENOTFOUND ? kernels_fail(error, KERNELS_REPOSITORY_NOT_FOUND, "Repository not found")
+                                     : kernels_store_fail(error, KERNELS_IO, "cannot open the repository %s", path);
+    }
+    *repository = opened;
+    return KERNELS_OK;
+}
+
+void kernels_repository_close(kernels_repository *repository) {
+    if (repository != NULL) {
+        git_repository_free(repository->git);
+        kernels_free(repository);
+    }
+}
+
+bool kernels_repository_is_private(const kernels_repository *repository) {
+    git_config *config = NULL;
+    int value = 0;
+    /* an unreadable configuration hides the repository rather than opening it */
+    bool is_private = git_repository_config_snapshot(&config, repository->git) != 0;
+    if (!is_private && git_config_get_bool(&value, config, PRIVATE_KEY) == 0) {
+        is_private = value != 0;
+    }
+    git_config_free(config);
+    return is_private;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files store*.c share. Only they know libgit2. */
+#ifndef KERNELS_SRC_SERVER_STORE_INTERNAL_H
+#define KERNELS_SRC_SERVER_STORE_INTERNAL_H
+
+#include <git2.h>
+#include <pthread.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "server/store.h"
+
+/* Writers of one repository take turns; repositories share a small set of mutexes. */
+#define KERNELS_STORE_MUTEXES 64
+/* Long enough for any prefix of ours and a revision of KERNELS_REVISION_LIMIT bytes. */
+#define KERNELS_REF_NAME_SIZE (KERNELS_REVISION_LIMIT + 32)
+
+struct kernels_store {
+    char *directory;
+    char *lfs_directory;
+    char *temporary_directory;
+    kernels_file_lock *lock;
+    pthread_mutex_t mutexes[KERNELS_STORE_MUTEXES];
+    size_t mutex_count; /* initialised */
+    bool git_started;
+};
+
+struct kernels_repository {
+    kernels_store *store;
+    git_repository *git;
+    pthread_mutex_t *mutex; /* taken around every change of a reference */
+};
+
+/* kernels_fail with libgit2's last message appended; disk-full and permission errors get their own status. */
+kernels_status kernels_store_fail(kernels_error *error, kernels_status status, const char *format, ...)
+    KERNELS_PRINTF(3, 4);
+pthread_mutex_t *kernels_store_mutex(kernels_store *store, const char *repository_path);
+/* Removes what a killed server left: lock files of references, half-written files. */
+kernels_status kernels_store_recover(kernels_store *store, kernels_error *error);
+/* Full reference name that a commit to `revision` changes, or KERNELS_REVISION_NOT_FOUND. */
+kernels_status kernels_repository_find_head(kernels_repository *repository, kernels_view revision, char *name,
+                                            size_t name_size, git_oid *commit, kernels_error *error);
+kernels_status kernels_repository_load_commit(kernels_repository *repository, const char *id, git_commit **commit,
+                                              kernels_error *error);
+/* First commit of a new repository: an empty tree on main. */
+kernels_status kernels_store_first_commit(git_repository *git, kernels_error *error);
+
+#endif
