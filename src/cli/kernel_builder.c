@@ -5,6 +5,7 @@
 #include "cli/builder_commands.h"
 
 static const kernels_command *const commands[] = {
+    &kernels_builder_init_command,
     &kernels_builder_build_command,
     &kernels_builder_build_and_copy_command,
     &kernels_builder_check_config_command,

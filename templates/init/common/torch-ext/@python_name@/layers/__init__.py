@@ -1,7 +1,7 @@
 """Layers that models can use in place of their own."""
 import torch
 
-from .. import @op_module@
+from .. import @python_name@ as _op
 
 __all__ = ["@class_name@"]
 
@@ -12,4 +12,4 @@ class @class_name@(torch.nn.Module):
     has_backward = False
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return @op_module@.@python_name@(x)
+        return _op(x)
