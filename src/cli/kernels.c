@@ -6,6 +6,7 @@ static const kernels_command *const commands[] = {
     &kernels_command_check,
     &kernels_command_info,
     &kernels_command_versions,
+    &kernels_command_run,
     &kernels_command_serve,
     &kernels_command_completions,
     &kernels_command_man,
