@@ -5,6 +5,8 @@
 
 #include "base/options.h"
 
+#define KERNELS_SERVE_PAGE_SIZE_MAX 10000
+
 extern const kernels_option kernels_serve_options[];
 extern const kernels_positional kernels_serve_positionals[];
 extern const char kernels_serve_summary[];
