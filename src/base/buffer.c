@@ -8,9 +8,11 @@
 #include "base/error.h"
 #include "base/view.h"
 
+#ifndef NDEBUG
 static bool buffer_check(const kernels_buffer *buffer) {
     return buffer->size <= buffer->limit && (buffer->data ? buffer->size < buffer->capacity : buffer->size == 0);
 }
+#endif
 
 /* Room for `size` more bytes and the NUL. */
 static bool buffer_reserve(kernels_buffer *buffer, size_t size) {

@@ -78,7 +78,11 @@ static char *format_message(const char *format, va_list arguments) {
     return kernels_buffer_take(&text); /* NULL after a failure: the text of the status is shown */
 }
 
+/* A failure always has a status of one: callers build on it. */
+static kernels_status failure(kernels_status status) { return status == KERNELS_OK ? KERNELS_INTERNAL : status; }
+
 kernels_status(kernels_fail)(kernels_error *error, kernels_status status, const char *format, ...) {
+    status = failure(status);
     if (error) {
         va_list arguments;
         va_start(arguments, format);
@@ -154,6 +158,7 @@ static size_t chain_length(const kernels_error *error) {
 }
 
 kernels_status(kernels_wrap)(kernels_error *error, kernels_status status, const char *format, ...) {
+    status = failure(status);
     if (!error) {
         return status;
     }

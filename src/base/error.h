@@ -35,8 +35,9 @@ void kernels_error_move(kernels_error *to, kernels_error *from);
         }                                            \
     } while (0)
 
-#ifdef __clang_analyzer__
-/* The analyzer reads one file at a time: tell it that a failure is never KERNELS_OK. */
+/* Compilers read one file at a time: tell them that a failure is never KERNELS_OK, so that they see that an out
+ * parameter is set wherever it is read. */
+#if defined(__GNUC__)
 static inline kernels_status kernels_failure_(kernels_status status) {
     if (status == KERNELS_OK) {
         __builtin_unreachable();
