@@ -292,7 +292,7 @@ static kernels_status open_blob(kernels_repository *repository, const git_oid *o
 static kernels_status skip_bytes(kernels_blob_reader *reader, uint64_t skip, kernels_error *error) {
     char scratch[16384];
     while (skip > 0) {
-        size_t got;
+        size_t got = 0;
         size_t wanted = skip < sizeof scratch ? (size_t)skip : sizeof scratch;
         KERNELS_TRY(kernels_blob_reader_read(reader, scratch, wanted, &got, error));
         if (got == 0) {
