@@ -37,8 +37,7 @@ static kernels_status parse(kernels_view text, bool (*equal)(kernels_view, kerne
         }
     }
     char quoted[KERNELS_QUOTE_SIZE];
-    return kernels_fail(error, KERNELS_INVALID_ARGUMENT,
-                        "unknown backend %s: expected one of cann, cpu, cuda, metal, neuron, rocm, tpu, xpu",
+    return kernels_fail(error, KERNELS_INVALID_ARGUMENT, "unknown backend %s: expected " KERNELS_BACKENDS_TEXT,
                         kernels_quote(text, quoted));
 }
 

@@ -112,21 +112,25 @@ static kernels_status read_stable_abi_version(kernels_reader *reader, const kern
     return KERNELS_OK;
 }
 
-#define STABLE_ABI_ROW(toml_key, backend) \
-    { ROW(toml_key, kernels_read_version2, stable_abi[KERNELS_BACKEND_##backend]) }
-
-static const kernels_field stable_abi_rows[] = {
-    STABLE_ABI_ROW("cann", CANN),   STABLE_ABI_ROW("cpu", CPU),       STABLE_ABI_ROW("cuda", CUDA),
-    STABLE_ABI_ROW("metal", METAL), STABLE_ABI_ROW("neuron", NEURON), STABLE_ABI_ROW("rocm", ROCM),
-    STABLE_ABI_ROW("tpu", TPU),     STABLE_ABI_ROW("xpu", XPU),
-};
+static kernels_status read_stable_abi_table(kernels_reader *reader, const kernels_place *place,
+                                            const kernels_node *node, kernels_build *build) {
+    for (size_t i = 0; i < node->count; i++) {
+        const kernels_member *member = &node->as.members[i];
+        const kernels_place here = {place, member->key, 0, member->key_position};
+        kernels_backend backend = KERNELS_BACKEND_CPU;
+        if (kernels_backend_parse(member->key, &backend, NULL) != KERNELS_OK) {
+            return kernels_reader_bad_value(reader, &here, KERNELS_BACKENDS_TEXT, member->key);
+        }
+        KERNELS_TRY(kernels_read_version2(reader, &here, member->value, &build->stable_abi[backend], NULL));
+    }
+    return KERNELS_OK;
+}
 
 /* One version for all backends, or a table of backend and version. */
 static kernels_status read_stable_abi(kernels_reader *reader, const kernels_place *place, const kernels_node *node,
                                       void *target, void *second) {
     if (node->type == KERNELS_NODE_OBJECT) {
-        const kernels_schema schema = KERNELS_SCHEMA(stable_abi_rows, false);
-        return kernels_schema_read(reader, place, node, &schema, target);
+        return read_stable_abi_table(reader, place, node, target);
     }
     if (node->type == KERNELS_NODE_STRING) {
         return read_stable_abi_version(reader, place, node, target, second);

@@ -220,6 +220,20 @@ static void add_path(kernels_buffer *out, const scheme_row *scheme, kernels_view
     }
 }
 
+/* A path without a host must not begin with two slashes, or it would be read as one. */
+static void add_lone_path(kernels_buffer *out, const scheme_row *scheme, kernels_view path) {
+    kernels_buffer text = KERNELS_BUFFER_INIT(KERNELS_BUFFER_DEFAULT_LIMIT);
+    add_path(&text, scheme, path);
+    if (kernels_view_starts_with(kernels_buffer_view(&text), KERNELS_VIEW("//"))) {
+        kernels_buffer_add_text(out, "/.");
+    }
+    kernels_buffer_add_view(out, kernels_buffer_view(&text));
+    if (text.failure != KERNELS_OK) {
+        out->failure = text.failure;
+    }
+    kernels_buffer_dispose(&text);
+}
+
 /* rest begins with "?" or "#" or is empty. */
 static void add_query_and_fragment(kernels_buffer *out, const scheme_row *scheme, kernels_view rest) {
     size_t query = starts_with_char(rest, '?') ? span_until(rest, "#") : 0;
@@ -252,8 +266,10 @@ static outcome add_after_scheme(kernels_buffer *out, const scheme_row *scheme, k
         rest = after(rest, length);
     }
     size_t path = span_until(rest, "?#");
-    if (has_authority || starts_with_char(rest, '/')) {
+    if (has_authority) {
         add_path(out, scheme, kernels_view_slice(rest, 0, path));
+    } else if (starts_with_char(rest, '/')) {
+        add_lone_path(out, scheme, kernels_view_slice(rest, 0, path));
     } else {
         add_encoded(out, kernels_view_slice(rest, 0, path), "");
     }

@@ -7,7 +7,6 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/view.h"
-#include "data/text.h"
 
 /* ---- messages ---- */
 
@@ -391,11 +390,10 @@ kernels_status kernels_read_version3(kernels_reader *reader, const kernels_place
 kernels_status kernels_read_backend(kernels_reader *reader, const kernels_place *place, const kernels_node *node,
                                     void *target, void *second) {
     (void)second;
-    static const char expected[] = "one of cann, cpu, cuda, metal, neuron, rocm, tpu, xpu";
     kernels_view text;
-    KERNELS_TRY(kernels_read_view(reader, place, node, expected, &text));
+    KERNELS_TRY(kernels_read_view(reader, place, node, KERNELS_BACKENDS_TEXT, &text));
     if (kernels_backend_parse(text, target, NULL) != KERNELS_OK) {
-        return kernels_reader_bad_value(reader, place, expected, text);
+        return kernels_reader_bad_value(reader, place, KERNELS_BACKENDS_TEXT, text);
     }
     return KERNELS_OK;
 }

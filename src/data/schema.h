@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "base/document.h"
+#include "data/text.h"
 #include "kernels/data.h"
 
 /* What stays the same while one document is read. */

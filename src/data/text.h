@@ -13,6 +13,9 @@
  * "..."; returns `quoted`, which a message can print as one line. */
 const char *kernels_quote(kernels_view text, char quoted[KERNELS_QUOTE_SIZE]);
 
+/* What messages expect where a backend is wanted. */
+#define KERNELS_BACKENDS_TEXT "one of cann, cpu, cuda, metal, neuron, rocm, tpu, xpu"
+
 /* Without Unicode white space at both ends. */
 kernels_view kernels_trim_unicode(kernels_view text);
 

@@ -29,6 +29,27 @@ static void json_keeps_integers_exact(void **state) {
     kernels_document_dispose(&document);
 }
 
+static void json_keeps_numbers_beyond_double(void **state) {
+    (void)state;
+    static const char *const bad[] = {"[1e400.5]", "[1e400 2]", "[01e400]", "[-e400]", "[\"1e400]"};
+    kernels_error error = KERNELS_ERROR_INIT;
+    kernels_document document = {0};
+    assert_ok(parse_json("[1e400, \"2e400\\\"3e400\", -4.5E+999,\n0]", &document, &error), error);
+    assert_null(error.message);
+    assert_int_equal(document.root->count, 4);
+    assert_int_equal(document.root->as.items[0]->type, KERNELS_NODE_NUMBER);
+    assert_true(kernels_view_equal(document.root->as.items[0]->as.text, KERNELS_VIEW("1e400")));
+    assert_true(kernels_view_equal(document.root->as.items[1]->as.text, KERNELS_VIEW("2e400\"3e400")));
+    assert_true(kernels_view_equal(document.root->as.items[2]->as.text, KERNELS_VIEW("-4.5E+999")));
+    assert_int_equal(document.root->as.items[3]->type, KERNELS_NODE_UNSIGNED);
+    assert_int_equal(document.root->as.items[3]->begin.line, 2);
+    kernels_document_dispose(&document);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_int_equal(parse_json(bad[i], &document, &error), KERNELS_SYNTAX);
+        kernels_error_dispose(&error);
+    }
+}
+
 static void json_knows_positions_and_duplicates(void **state) {
     (void)state;
     kernels_error error = KERNELS_ERROR_INIT;
@@ -188,6 +209,7 @@ static void out_of_memory_is_reported(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(json_keeps_integers_exact),
+        cmocka_unit_test(json_keeps_numbers_beyond_double),
         cmocka_unit_test(json_knows_positions_and_duplicates),
         cmocka_unit_test(json_refuses_what_the_rfc_refuses),
         cmocka_unit_test(deep_json_is_refused),
