@@ -8,6 +8,7 @@ static const kernels_command *const commands[] = {
     &kernels_builder_init_command,
     &kernels_builder_build_command,
     &kernels_builder_build_and_copy_command,
+    &kernels_builder_upload_command,
     &kernels_builder_check_config_command,
     &kernels_builder_check_tpu_command,
     &kernels_builder_env_command,
