@@ -3,7 +3,8 @@
 #   include/   public headers
 #   bin/       kernels, kernel-builder          (src/cli/CMakeLists.txt)
 #   libexec/   kernels/kernels-serve            (likewise)
-#   share/     data files, man pages, completions
+#   share/     man page and completions, printed by the programs themselves
+# Templates and environment locks are compiled into the programs.
 include(CMakePackageConfigHelpers)
 
 install(TARGETS kernels EXPORT libkernelsTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
@@ -21,3 +22,25 @@ configure_package_config_file(${CMAKE_SOURCE_DIR}/packaging/libkernelsConfig.cma
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/libkernelsConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/libkernelsConfig.cmake ${CMAKE_BINARY_DIR}/libkernelsConfigVersion.cmake
   DESTINATION ${package_dir})
+
+# What a program prints about itself becomes a file of the installation.
+function(install_printed program destination name)
+  set(file ${CMAKE_BINARY_DIR}/printed/${destination}/${name})
+  add_custom_command(OUTPUT ${file} DEPENDS ${program} VERBATIM
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/printed/${destination}
+    COMMAND ${program} ${ARGN} > ${file})
+  set_property(GLOBAL APPEND PROPERTY KERNELS_PRINTED ${file})
+  install(FILES ${file} DESTINATION ${CMAKE_INSTALL_DATADIR}/${destination})
+endfunction()
+
+if(NOT CMAKE_CROSSCOMPILING)
+  install_printed(kernels_cli man/man1 kernels.1 man)
+  install_printed(kernels_cli bash-completion/completions kernels completions bash)
+  install_printed(kernels_cli zsh/site-functions _kernels completions zsh)
+  install_printed(kernels_cli fish/vendor_completions.d kernels.fish completions fish)
+  install_printed(kernel_builder bash-completion/completions kernel-builder completions bash)
+  install_printed(kernel_builder zsh/site-functions _kernel-builder completions zsh)
+  install_printed(kernel_builder fish/vendor_completions.d kernel-builder.fish completions fish)
+  get_property(printed GLOBAL PROPERTY KERNELS_PRINTED)
+  add_custom_target(printed ALL DEPENDS ${printed})
+endif()

@@ -66,6 +66,7 @@ class Demo:
         self.licence = licence
         self.steps: list[dict] = []
         self.hub: subprocess.Popen | None = None
+        self.skipped = ["import check of the packages: it needs torch, which --env jax leaves out"]
         self.environment = {
             "PATH": os.environ["PATH"],
             "LANG": "C.UTF-8",
@@ -117,7 +118,9 @@ class Demo:
                 platforms = {one["platform"] for one in function["specialisations"]}
                 check(platforms == {"tpu", "cpu"}, f"{function['name']} was exported for {platforms} only")
                 note(f"{function['name']}: {len(function['specialisations'])} specialisations for cpu and tpu")
-            note("package import check: skipped, it needs torch, which --env jax leaves out")
+            report = json.loads((folder / "result").resolve().with_name("build-report.json").read_text())
+            checks = {one["name"]: one for one in report["variants"][0]["checks"]}
+            note(f"import check of the package: {checks['import']['status']} ({checks['import']['detail']})")
 
     def check_tpu(self, kernel: str):
         folder = ROOT / "examples" / "kernels" / kernel
@@ -246,8 +249,10 @@ def summary(demo: Demo, failure: str | None, seconds: float):
         print(f"  {step['name']:<{width}}  {step['seconds']:8.2f} s  {'ok' if step['passed'] else 'FAILED'}")
     print(f"  {'all':<{width}}  {seconds:8.2f} s  {'FAILED' if failure else 'ok'}")
     result = {"passed": failure is None, "seconds": round(seconds, 3), "failure": failure, "steps": demo.steps,
-              "skipped": ["package import check: needs torch"]}
+              "skipped": demo.skipped}
     (BUILD / "demo.json").write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    for skipped in demo.skipped:
+        print(f"  skipped: {skipped}")
     print("  details: build/demo.json")
 
 
