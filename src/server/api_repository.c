@@ -34,13 +34,15 @@ static kernels_status read_id(kernels_request *request, const kernels_node *root
     if (owner.size == 0 && request->account != NULL && kernels_view_find(name, '/') == SIZE_MAX) {
         owner = kernels_view_of(request->account->name);
     }
-    const char *text = owner.size > 0 ? kernels_arena_printf(request->arena, "%.*s/%.*s", KERNELS_VIEW_ARGS(owner),
-                                                             KERNELS_VIEW_ARGS(name))
-                                      : kernels_arena_copy_text(request->arena, name);
-    if (text == NULL) {
+    kernels_buffer text = KERNELS_BUFFER_INIT(KERNELS_REQUEST_TEXT_LIMIT);
+    kernels_buffer_add_view(&text, owner);
+    kernels_buffer_add_text(&text, owner.size > 0 ? "/" : "");
+    kernels_buffer_add_view(&text, name);
+    *id = kernels_arena_copy_view(request->arena, kernels_buffer_view(&text));
+    kernels_buffer_dispose(&text);
+    if (id->data == NULL) {
         return kernels_fail_no_memory(error);
     }
-    *id = kernels_view_of(text);
     kernels_view first = kernels_view_slice(*id, 0, kernels_view_find(*id, '/'));
     if (!kernels_route_owner_is_free(first)) {
         return kernels_fail(error, KERNELS_BAD_REQUEST, "%.*s is not available as a name", KERNELS_VIEW_ARGS(first));

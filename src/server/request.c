@@ -235,14 +235,18 @@ kernels_status kernels_request_json(const kernels_request *request, kernels_docu
     if (text.size == 0) {
         text = KERNELS_VIEW("{}");
     }
-    kernels_status status = kernels_json_parse(text, "body", document, error);
-    if (status == KERNELS_OK && !kernels_node_is(document->root, KERNELS_NODE_OBJECT)) {
+    kernels_error cause = KERNELS_ERROR_INIT;
+    if (kernels_json_parse(text, "body", document, &cause) != KERNELS_OK) {
+        kernels_status status = cause.status == KERNELS_NO_MEMORY ? KERNELS_NO_MEMORY : KERNELS_BAD_REQUEST;
+        kernels_fail(error, status, "The body is not usable: %s", kernels_error_message(&cause));
+        kernels_error_dispose(&cause);
+        return status;
+    }
+    if (!kernels_node_is(document->root, KERNELS_NODE_OBJECT)) {
         kernels_document_dispose(document);
         return kernels_fail(error, KERNELS_BAD_REQUEST, "The body must be a JSON object");
     }
-    return status == KERNELS_OK || status == KERNELS_NO_MEMORY
-               ? status
-               : kernels_wrap(error, KERNELS_BAD_REQUEST, "The body is not usable: %s", kernels_error_message(error));
+    return KERNELS_OK;
 }
 
 void kernels_response_json(kernels_response *response, kernels_json_writer *json) {

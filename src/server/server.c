@@ -32,10 +32,9 @@ static kernels_status check_repositories(const kernels_server_options *options, 
         return kernels_fail(error, KERNELS_USAGE, "private repositories need accounts: give --token NAME:TOKEN");
     }
     for (size_t i = 0; i < options->private_count; i++) {
-        kernels_view id = {options->private_repositories[i], strlen(options->private_repositories[i])};
-        if (kernels_repository_id_check(id, error) != KERNELS_OK) {
-            return kernels_wrap(error, KERNELS_USAGE, "--private %s is not OWNER/NAME",
-                                options->private_repositories[i]);
+        const char *id = options->private_repositories[i];
+        if (kernels_repository_id_check((kernels_view){id, strlen(id)}, NULL) != KERNELS_OK) {
+            return kernels_fail(error, KERNELS_USAGE, "expected OWNER/NAME as private repository, found \"%s\"", id);
         }
     }
     return KERNELS_OK;
@@ -71,10 +70,8 @@ static kernels_status fill_service(const kernels_server_options *options, kernel
     service->page_size = options->page_size;
     service->max_body = options->max_body;
     KERNELS_TRY(kernels_auth_new(options->tokens, options->token_count, &service->auth, error));
-    if (options->faults_file != NULL) {
-        KERNELS_TRY(kernels_faults_read(options->faults_file, &service->faults, error));
-    }
-    return kernels_store_open(options->directory, &service->store, error);
+    return options->faults_file != NULL ? kernels_faults_read(options->faults_file, &service->faults, error)
+                                        : KERNELS_OK;
 }
 
 static kernels_status start_daemon(kernels_server *server, kernels_error *error) {
@@ -89,7 +86,6 @@ static kernels_status start_daemon(kernels_server *server, kernels_error *error)
         1, MHD_OPTION_URI_LOG_CALLBACK, kernels_connection_first_line, &server->transport, MHD_OPTION_NOTIFY_COMPLETED,
         kernels_connection_completed, &server->transport, MHD_OPTION_END);
     if (server->daemon == NULL) {
-        close(server->listener.socket);
         return kernels_fail(error, KERNELS_INTERNAL, "cannot start the HTTP server");
     }
     return KERNELS_OK;
@@ -99,6 +95,8 @@ static kernels_status start(const kernels_server_options *options, kernels_serve
     KERNELS_TRY(check_options(options, error));
     KERNELS_TRY(fill_service(options, &server->service, error));
     KERNELS_TRY(kernels_listener_open(options->host, options->port, &server->listener, error));
+    /* last, so that a server that cannot listen makes no folder */
+    KERNELS_TRY(kernels_store_open(options->directory, &server->service.store, error));
     server->service.authority = server->listener.authority;
     server->transport.service = &server->service;
     server->transport.access_log = options->access_log;
@@ -111,6 +109,9 @@ static kernels_status start(const kernels_server_options *options, kernels_serve
 }
 
 static void free_server(kernels_server *server) {
+    if (server->listener.socket >= 0) {
+        close(server->listener.socket);
+    }
     kernels_auth_free(server->service.auth);
     kernels_faults_free(server->service.faults);
     kernels_store_close(server->service.store);
@@ -123,6 +124,7 @@ kernels_status kernels_server_start(const kernels_server_options *options, kerne
     if (made == NULL) {
         return kernels_fail_no_memory(error);
     }
+    made->listener.socket = -1;
     kernels_status status = start(options, made, error);
     if (status != KERNELS_OK) {
         free_server(made);
@@ -141,13 +143,10 @@ void kernels_server_stop(kernels_server *server) {
         return;
     }
     atomic_store(&server->transport.stopping, true);
-    MHD_socket listening = MHD_quiesce_daemon(server->daemon);
+    (void)MHD_quiesce_daemon(server->daemon); /* gives the listening socket back to us */
     for (unsigned waited = 0; waited < STOP_MS && atomic_load(&server->transport.running) > 0; waited += STOP_STEP_MS) {
         kernels_clock_sleep_ms(STOP_STEP_MS);
     }
     MHD_stop_daemon(server->daemon);
-    if (listening != MHD_INVALID_SOCKET) {
-        close(listening);
-    }
     free_server(server);
 }
