@@ -131,9 +131,14 @@ static kernels_view origin_text(kernels_view base, const kernels_url *url) {
     return kernels_view_slice(base, 0, after_host);
 }
 
+/* Does it begin with a scheme, whichever? */
 static bool is_absolute(kernels_view reference) {
-    bool secure;
-    return parse_scheme(&reference, &secure);
+    size_t end = 0;
+    while (end < reference.size && (kernels_is_alnum(reference.data[end]) || reference.data[end] == '+' ||
+                                    reference.data[end] == '-' || reference.data[end] == '.')) {
+        end++;
+    }
+    return end > 0 && end < reference.size && reference.data[end] == ':' && kernels_is_alpha(reference.data[0]);
 }
 
 static void append_reference(kernels_buffer *out, kernels_view base, const kernels_url *url, kernels_view reference) {

@@ -196,8 +196,7 @@ static void test_url_references(void **state) {
         kernels_free(url);
     }
     char *url = NULL;
-    assert_int_not_equal(kernels_url_resolve("http://h", KERNELS_VIEW("ftp:"), &url, NULL), KERNELS_INVALID_ARGUMENT);
-    kernels_free(url);
+    assert_int_equal(kernels_url_resolve("http://h", KERNELS_VIEW("file:///x"), &url, NULL), KERNELS_INVALID_ARGUMENT);
     assert_int_equal(kernels_url_resolve("http://h", KERNELS_VIEW("//a@b/"), &url, NULL), KERNELS_INVALID_ARGUMENT);
     assert_int_equal(kernels_url_resolve("http://h", KERNELS_VIEW("#x"), &url, NULL), KERNELS_HTTP);
 }
