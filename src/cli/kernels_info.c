@@ -328,12 +328,7 @@ static kernels_status gather_online(const info_run *run, info_result *result, ke
     kernels_context *context = NULL;
     KERNELS_TRY(kernels_terminal_context_new(run->terminal, &context, error));
     kernels_status status = gather_published(run, context, result, error);
-    if (status == KERNELS_OK) {
-        kernels_terminal_context_free(run->terminal, context);
-        return status;
-    }
-    /* the exit code of an interruption is told from the signals that wait */
-    kernels_context_free(context);
+    kernels_terminal_context_free(run->terminal, context);
     return status;
 }
 

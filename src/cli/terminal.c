@@ -65,18 +65,16 @@ void kernels_terminal_error(kernels_terminal *terminal, const kernels_error *err
     write_out(terminal, &text);
 }
 
-static int exit_code(kernels_status status) {
+static int exit_code(const kernels_terminal *terminal, kernels_status status) {
     if (status == KERNELS_INTERRUPTED) {
-        sigset_t pending;
-        bool terminated = sigpending(&pending) == 0 && sigismember(&pending, SIGTERM) == 1;
-        return terminated ? KERNELS_EXIT_TERMINATED : KERNELS_EXIT_INTERRUPTED;
+        return terminal->signal == SIGTERM ? KERNELS_EXIT_TERMINATED : KERNELS_EXIT_INTERRUPTED;
     }
     return status == KERNELS_USAGE ? KERNELS_EXIT_USAGE : KERNELS_EXIT_FAILURE;
 }
 
 int kernels_terminal_fail(kernels_terminal *terminal, kernels_error *error) {
     kernels_terminal_error(terminal, error);
-    int code = exit_code(error->status);
+    int code = exit_code(terminal, error->status);
     kernels_error_dispose(error);
     return code;
 }
@@ -137,22 +135,42 @@ void kernels_terminal_end_progress(kernels_terminal *terminal) {
 
 /* ---- signals ---- */
 
-static void change_mask(int how) {
+static sigset_t held_signals(void) {
     sigset_t set;
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGINT);
     (void)sigaddset(&set, SIGTERM);
-    (void)sigprocmask(how, &set, NULL);
+    return set;
 }
 
-void kernels_terminal_hold_signals(void) { change_mask(SIG_BLOCK); }
+/* The one that waits, or 0. */
+static int waiting_signal(void) {
+    sigset_t pending;
+    if (sigpending(&pending) != 0) {
+        return 0;
+    }
+    return sigismember(&pending, SIGTERM) == 1 ? SIGTERM : sigismember(&pending, SIGINT) == 1 ? SIGINT : 0;
+}
 
-void kernels_terminal_release_signals(void) { change_mask(SIG_UNBLOCK); }
+void kernels_terminal_hold_signals(void) {
+    const sigset_t set = held_signals();
+    (void)sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+void kernels_terminal_release_signals(void) {
+    const sigset_t set = held_signals();
+    int dropped;
+    while (waiting_signal() != 0 && sigwait(&set, &dropped) == 0) {
+    }
+    (void)sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
 
 bool kernels_terminal_cancelled(void *payload) {
-    sigset_t pending;
-    (void)payload;
-    return sigpending(&pending) == 0 && (sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1);
+    kernels_terminal *terminal = payload;
+    if (terminal->signal == 0) {
+        terminal->signal = waiting_signal();
+    }
+    return terminal->signal != 0;
 }
 
 /* ---- results ---- */

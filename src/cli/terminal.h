@@ -14,6 +14,7 @@ typedef struct kernels_terminal {
     bool colour;          /* and may be coloured */
     bool bar_is_drawn;    /* a progress bar stands on the last line */
     unsigned bar_percent; /* what it shows */
+    int signal;           /* that cancelled the work, or 0 */
 } kernels_terminal;
 
 /* Exit codes beyond those of base/options.h. */
@@ -36,8 +37,8 @@ void kernels_terminal_end_progress(kernels_terminal *terminal);
 
 /*
  * Ctrl-C without handlers: between these two calls SIGINT and SIGTERM wait, and kernels_terminal_cancelled (a callback
- * of the same options) sees them, so that a download ends with nothing half-written. Then kernels_terminal_fail gives
- * 130 or 143.
+ * of the same options) sees them, so that a download ends with nothing half-written. kernels_terminal_fail then gives
+ * 130 or 143. Releasing drops what waits.
  */
 void kernels_terminal_hold_signals(void);
 void kernels_terminal_release_signals(void);

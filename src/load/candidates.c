@@ -114,16 +114,21 @@ kernels_status kernels_candidates_from_tree(const kernels_tree *tree, kernels_ca
     return KERNELS_OK;
 }
 
-static void read_programs(const char *folder, kernels_candidate *candidate) {
+static kernels_status read_programs(const char *folder, kernels_candidate *candidate, kernels_error *error) {
     KERNELS_CLEANUP_FREE char *aot = kernels_path_join3(folder, candidate->name, "aot");
+    if (aot == NULL) {
+        return kernels_fail_no_memory(error);
+    }
     kernels_listing listing = {0};
-    if (aot == NULL || kernels_list(aot, KERNELS_LIST_CHILDREN, &listing, NULL) != KERNELS_OK) {
-        return;
+    kernels_status status = kernels_list(aot, KERNELS_LIST_CHILDREN, &listing, NULL);
+    if (status != KERNELS_OK) {
+        return status == KERNELS_NO_MEMORY ? kernels_fail_no_memory(error) : KERNELS_OK; /* no such folder */
     }
     for (size_t i = 0; i < listing.count; i++) {
         note_program(candidate, kernels_view_of(listing.entries[i].path));
     }
     kernels_listing_dispose(&listing);
+    return KERNELS_OK;
 }
 
 static kernels_status add_folders(const char *folder, const kernels_listing *listing, kernels_candidates *candidates,
@@ -140,7 +145,7 @@ static kernels_status add_folders(const char *folder, const kernels_listing *lis
         if (candidate == NULL) {
             return kernels_fail_no_memory(error);
         }
-        read_programs(folder, candidate);
+        KERNELS_TRY(read_programs(folder, candidate, error));
     }
     return KERNELS_OK;
 }
@@ -148,10 +153,11 @@ static kernels_status add_folders(const char *folder, const kernels_listing *lis
 kernels_status kernels_candidates_from_folder(const char *folder, kernels_candidates *candidates,
                                               kernels_error *error) {
     kernels_listing listing = {0};
-    if (kernels_list(folder, KERNELS_LIST_CHILDREN, &listing, NULL) != KERNELS_OK) {
-        return start(candidates, 0, error);
+    kernels_status status = kernels_list(folder, KERNELS_LIST_CHILDREN, &listing, NULL);
+    if (status != KERNELS_OK) {
+        return status == KERNELS_NO_MEMORY ? kernels_fail_no_memory(error) : start(candidates, 0, error);
     }
-    kernels_status status = start(candidates, listing.count, error);
+    status = start(candidates, listing.count, error);
     if (status == KERNELS_OK) {
         status = add_folders(folder, &listing, candidates, error);
         if (status != KERNELS_OK) {

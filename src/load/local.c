@@ -61,10 +61,12 @@ kernels_status kernels_locate_folder(const kernels_request *request, kernels_loa
         return kernels_load_node_read_metadata(node, node->path, error);
     }
     KERNELS_CLEANUP_FREE char *trace = kernels_decisions_trace(&node->decisions);
+    if (trace == NULL) {
+        return kernels_fail_no_memory(error);
+    }
     kernels_fail(error, KERNELS_NO_VARIANT,
                  "Cannot find a build variant for this system in %s. Could not find kernel in %s%s%s", folder, folder,
-                 node->decisions.count > 0 ? ":\n\n" : ", which has no variant folders and no metadata.json",
-                 trace != NULL ? trace : "");
+                 node->decisions.count > 0 ? ":\n\n" : ", which has no variant folders and no metadata.json", trace);
     kernels_error_set_subject(error, folder);
     return KERNELS_NO_VARIANT;
 }

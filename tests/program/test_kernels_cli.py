@@ -4,7 +4,9 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
+import time
 
 import pytest
 
@@ -242,6 +244,20 @@ def test_wrong_token(start_hub, environment, programs, run):
                env={**environment, "HF_ENDPOINT": hub, "HF_TOKEN": "wrong"})
     assert done.returncode == 1 and done.stderr.startswith("kernels: error: ")
     assert "wrong" not in done.stderr.replace("wrong token", "")
+
+
+@pytest.mark.parametrize("number,code", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_interrupted_while_the_hub_keeps_us_waiting(number, code, start_hub, environment, programs, tmp_path):
+    faults = tmp_path / "faults.json"
+    faults.write_text(json.dumps([{"path": "/api/kernels/acme/slow/refs", "delay_ms": 60000}]))
+    hub = start_hub("--faults", faults).url
+    process = subprocess.Popen([programs.kernels, "versions", "acme/slow"], env={**environment, "HF_ENDPOINT": hub},
+                               text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    time.sleep(2)  # until it waits for the answer
+    process.send_signal(number)
+    output, errors = process.communicate(timeout=30)
+    assert (process.returncode, output) == (code, "")
+    assert errors.startswith("kernels: error: ") and "Sanitizer" not in errors
 
 
 def test_closed_pipe_ends_silently(programs, environment):
