@@ -190,6 +190,11 @@ class Demo:
             libraries = self.run("ldd", WORK / "run_relu")
             check("libkernels.so" in libraries and "python" not in libraries, f"ldd says {libraries}")
             note("ldd: libkernels.so, no Python")
+            exported = self.run("nm", "-D", "--defined-only", "--format=posix", package.parent / "libkernels.so")
+            names = [line.split()[0] for line in exported.splitlines()]
+            strangers = [name for name in names if not name.startswith(("kernels_", "LIBKERNELS_"))]
+            check(names and not strangers, f"libkernels.so exports {strangers}")
+            note(f"libkernels.so exports {len(names)} names, all kernels_*")
 
     def call_c(self, title: str, env=None):
         with self.step(title) as note:
@@ -198,7 +203,9 @@ class Demo:
             opened = "".join(path.read_text() for path in WORK.glob("ld.*"))
             check("calling init" in opened, "the dynamic loader's log is empty")
             check("libpython" not in opened, "the C program opened Python")
-            note(said.strip().replace("\n", "\n  "))
+            check("every file verified" in said, f"the kernel was not verified: {said}")
+            for line in said.replace(f"{ROOT}/", "").splitlines():
+                note(line)
             note("no Python in the process")
 
     def install_python(self):
