@@ -316,6 +316,84 @@ KERNELS_API kernels_status kernels_metadata_set_digest(kernels_metadata *metadat
 KERNELS_API kernels_status kernels_metadata_set_archs(kernels_metadata *metadata, kernels_strings archs,
                                                       kernels_error *error);
 
+/* ---- lock files ---- */
+
+typedef enum kernels_lock_kind {
+    KERNELS_LOCK_KERNELS, /* kernels.lock: dependency and commit */
+    KERNELS_LOCK_NIX,     /* with a hash */
+    KERNELS_LOCK_PATHS,   /* dependency and path */
+} kernels_lock_kind;
+
+typedef struct kernels_lock {
+    kernels_dependency dependency;
+    const char *commit; /* lower case; NULL for KERNELS_LOCK_PATHS */
+    const char *hash;   /* KERNELS_LOCK_NIX only */
+    const char *path;   /* KERNELS_LOCK_PATHS only, as written */
+} kernels_lock;
+
+typedef struct kernels_locks {
+    kernels_lock_kind kind;
+    const kernels_lock *items; /* ascending by dependency; older files: as written */
+    size_t count;
+    bool older; /* of a release before 0.17: only repo_id of a dependency is known */
+    void *owner; /* private; frees everything */
+} kernels_locks;
+
+/* Most bytes of a lock file. */
+#define KERNELS_LOCK_SIZE_LIMIT ((size_t)16 * 1024 * 1024)
+
+/* Strict: unknown and repeated keys and repeated dependencies are KERNELS_SCHEMA, the form of releases
+ * before 0.17 is KERNELS_UNSUPPORTED_EDITION. name goes into messages. */
+KERNELS_API kernels_status kernels_locks_parse(kernels_view text, kernels_lock_kind kind, const char *name,
+                                               kernels_locks *locks, kernels_error *error);
+/* Reads a kernels.lock of either form; locks->older tells. */
+KERNELS_API kernels_status kernels_locks_parse_any(kernels_view text, const char *name, kernels_locks *locks,
+                                                   kernels_error *error);
+KERNELS_API kernels_status kernels_locks_read(const char *path, kernels_locks *locks, kernels_error *error);
+/* Copies and sorts; the same dependency twice and bad commits are KERNELS_INVALID_ARGUMENT. */
+KERNELS_API kernels_status kernels_locks_make(kernels_lock_kind kind, const kernels_lock *items, size_t count,
+                                              kernels_locks *locks, kernels_error *error);
+/* Two blanks, no final newline; heap text. Not for older ones. */
+KERNELS_API kernels_status kernels_locks_print(const kernels_locks *locks, char **text, kernels_error *error);
+KERNELS_API void kernels_locks_dispose(kernels_locks *locks);
+/* The lock of a dependency, or NULL (always for older files). */
+KERNELS_API const kernels_lock *kernels_locks_find(const kernels_locks *locks, const kernels_dependency *dependency);
+/* The first lock of a repository (its lowest version), or NULL; *count receives how many there are. */
+KERNELS_API const kernels_lock *kernels_locks_find_repository(const kernels_locks *locks, kernels_view repo_id,
+                                                              size_t *count);
+
+/* {"commit": ...} alone (with "hash" for KERNELS_LOCK_NIX): a kernels_locks of one item without dependency. */
+KERNELS_API kernels_status kernels_lock_parse(kernels_view text, kernels_lock_kind kind, const char *name,
+                                              kernels_locks *lock, kernels_error *error);
+KERNELS_API kernels_status kernels_lock_print(const kernels_lock *lock, kernels_lock_kind kind, char **text,
+                                              kernels_error *error);
+
+/* The form of releases before 0.17, for those who still need it. */
+typedef struct kernels_older_file {
+    const char *path; /* in the repository, "build/torch-cpu/__init__.py" */
+    const char *id;   /* SHA-256 of a large file, else git blob id; hex */
+} kernels_older_file;
+
+typedef struct kernels_older_variant {
+    const char *name;
+    const char *hash; /* "sha256-" and hex */
+} kernels_older_variant;
+
+typedef struct kernels_older_lock {
+    const char *repo_id, *sha;
+    const kernels_older_variant *variants;
+    size_t variant_count;
+    void *owner; /* private */
+} kernels_older_lock;
+
+/* Hashes the variants below build/torch* of a listing, in its order. */
+KERNELS_API kernels_status kernels_older_lock_make(const char *repo_id, const char *sha,
+                                                   const kernels_older_file *files, size_t count,
+                                                   kernels_older_lock *lock, kernels_error *error);
+KERNELS_API void kernels_older_lock_dispose(kernels_older_lock *lock);
+KERNELS_API kernels_status kernels_older_locks_print(const kernels_older_lock *locks, size_t count, char **text,
+                                                     kernels_error *error);
+
 /* ---- Python dependencies (data/python_depends.json) ---- */
 
 typedef struct kernels_python_package {

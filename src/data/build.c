@@ -160,12 +160,7 @@ static kernels_status judge_edition(const char *name, const kernels_build *build
                               "%s: this file has no `general.edition` and was read as edition 4: run "
                               "`kernel-builder update-build` to bring it to edition 5",
                               name);
-        kernels_status status = kernels_buffer_status(&text, error);
-        if (status == KERNELS_OK) {
-            *warning = kernels_buffer_take(&text);
-        }
-        kernels_buffer_dispose(&text);
-        return status;
+        return kernels_give_text(&text, warning, error);
     }
     return KERNELS_OK;
 }

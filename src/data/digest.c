@@ -15,22 +15,21 @@
 
 /* ---- which files count ---- */
 
-static bool has_pyc_extension(kernels_view name) {
-    return name.size > 4 && kernels_view_ends_with(name, KERNELS_VIEW(".pyc"));
-}
-
-/* path: relative to the variant. */
-static bool is_excluded(kernels_view path) {
-    if (kernels_view_equal_text(path, "metadata.json") || kernels_view_equal_text(path, "metadata.json.sigstore")) {
-        return true;
-    }
+bool kernels_is_bytecode(kernels_view path) {
     kernels_view component = {NULL, 0};
     while (kernels_view_split(&path, '/', &component)) {
         if (kernels_view_equal_text(component, "__pycache__")) {
             return true;
         }
     }
-    return has_pyc_extension(component);
+    /* A file that is called just ".pyc" has no extension. */
+    return component.size > 4 && kernels_view_ends_with(component, KERNELS_VIEW(".pyc"));
+}
+
+/* path: relative to the variant. */
+static bool is_excluded(kernels_view path) {
+    return kernels_view_equal_text(path, "metadata.json") || kernels_view_equal_text(path, "metadata.json.sigstore") ||
+           kernels_is_bytecode(path);
 }
 
 /* ---- keys ---- */

@@ -385,9 +385,9 @@ kernels_status kernels_git_url_check(kernels_view text, kernels_error *error) {
 kernels_status kernels_git_url_normalize(kernels_view text, char **normal, kernels_error *error) {
     kernels_buffer out = KERNELS_BUFFER_INIT(KERNELS_BUFFER_DEFAULT_LIMIT);
     kernels_status status = parse(text, &out, error);
-    if (status == KERNELS_OK) {
-        *normal = kernels_buffer_take(&out);
+    if (status != KERNELS_OK) {
+        kernels_buffer_dispose(&out);
+        return status;
     }
-    kernels_buffer_dispose(&out);
-    return status;
+    return kernels_give_text(&out, normal, error);
 }

@@ -15,4 +15,7 @@ kernels_arena *kernels_metadata_arena(kernels_metadata *metadata);
 /* Writes {"repo-id": ..., "version" or "revision": ...}. */
 void kernels_dependency_write(kernels_json_writer *writer, const kernels_dependency *dependency);
 
+/* Whether Python may write it beside the sources: *.pyc, or below __pycache__. */
+bool kernels_is_bytecode(kernels_view path);
+
 #endif

@@ -122,10 +122,5 @@ kernels_status kernels_metadata_print(const kernels_metadata *metadata, char **t
     kernels_json_writer writer;
     kernels_json_writer_init(&writer, &out, 2, false);
     write_metadata(&writer, metadata);
-    kernels_status status = kernels_buffer_status(&out, error);
-    if (status == KERNELS_OK) {
-        *text = kernels_buffer_take(&out);
-    }
-    kernels_buffer_dispose(&out);
-    return status;
+    return kernels_give_text(&out, text, error);
 }

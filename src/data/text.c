@@ -55,3 +55,12 @@ kernels_view kernels_trim_unicode(kernels_view text) {
     } while (trim_wide(&text));
     return text;
 }
+
+kernels_status kernels_give_text(kernels_buffer *out, char **text, kernels_error *error) {
+    kernels_status status = kernels_buffer_status(out, error);
+    if (status == KERNELS_OK) {
+        *text = kernels_buffer_take(out);
+    }
+    kernels_buffer_dispose(out);
+    return status;
+}
