@@ -262,10 +262,19 @@ static kernels_status add_card(engine *run) {
     return kernels_file_write(to, kernels_buffer_view(&card), 0, run->error);
 }
 
-static kernels_status digest_bundle(const char *directory, char hex[KERNELS_DIGEST_HEX_SIZE], kernels_error *error) {
+static kernels_status seal_bundle(engine *run) {
     kernels_paths files = {0};
-    kernels_status status = kernels_paths_list(directory, &files, error);
-    status = status ? status : kernels_paths_digest(&files, directory, hex, error);
+    kernels_status status = kernels_paths_list(run->bundle_dir, &files, run->error);
+    status = status ? status : kernels_paths_digest(&files, run->bundle_dir, run->bundle_digest, run->error);
+    status = status ? status : kernels_paths_seal(&files, run->bundle_dir, run->error);
+    kernels_paths_dispose(&files);
+    return status;
+}
+
+static kernels_status digest_bundle(const char *directory, char hex[KERNELS_DIGEST_HEX_SIZE]) {
+    kernels_paths files = {0};
+    kernels_status status = kernels_paths_list(directory, &files, NULL);
+    status = status ? status : kernels_paths_digest(&files, directory, hex, NULL);
     kernels_paths_dispose(&files);
     return status;
 }
@@ -274,7 +283,7 @@ static kernels_status digest_bundle(const char *directory, char hex[KERNELS_DIGE
 static kernels_status place_bundle(engine *run, const char *home, const char *final) {
     char present[KERNELS_DIGEST_HEX_SIZE] = "";
     KERNELS_TRY(kernels_make_directories(home, run->error));
-    if (kernels_file_is_directory(final) && !digest_bundle(final, present, NULL) &&
+    if (kernels_file_is_directory(final) && !digest_bundle(final, present) &&
         strcmp(present, run->bundle_digest) == 0) {
         return KERNELS_OK;
     }
@@ -299,7 +308,7 @@ static kernels_status write_report(engine *run, const char *home) {
 static kernels_status publish_result(engine *run, char **result_dir) {
     KERNELS_TRY(add_benchmarks(run));
     KERNELS_TRY(add_card(run));
-    KERNELS_TRY(digest_bundle(run->bundle_dir, run->bundle_digest, run->error));
+    KERNELS_TRY(seal_bundle(run));
     KERNELS_CLEANUP_FREE char *home = kernels_path_join3(run->store, "out", run->bundle_digest);
     KERNELS_CLEANUP_FREE char *final = home ? kernels_path_join(home, "bundle") : NULL;
     KERNELS_CLEANUP_FREE char *link = kernels_path_join(run->options->kernel_dir, "result");

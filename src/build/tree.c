@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "build/tree.h"
 
-#include <stdio.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/path.h"
+
+#define SEALED_MODE 0444
 
 kernels_status kernels_paths_add(kernels_paths *paths, const char *path, kernels_error *error) {
     if (paths->count >= KERNELS_PATHS_LIMIT) {
@@ -91,6 +94,19 @@ kernels_status kernels_paths_copy(const kernels_paths *paths, const char *from, 
         status = copy_one(paths->items[i], from, to, mode, error);
     }
     return status;
+}
+
+kernels_status kernels_paths_seal(const kernels_paths *paths, const char *directory, kernels_error *error) {
+    for (size_t i = 0; i < paths->count; i++) {
+        KERNELS_CLEANUP_FREE char *path = kernels_path_join(directory, paths->items[i]);
+        if (!path) {
+            return kernels_fail_no_memory(error);
+        }
+        if (chmod(path, SEALED_MODE) != 0) {
+            return kernels_fail_errno(error, errno, "cannot make %s read-only", path);
+        }
+    }
+    return KERNELS_OK;
 }
 
 static kernels_status hash_one(kernels_hash *hash, const char *directory, const char *path, kernels_error *error) {

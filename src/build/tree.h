@@ -25,6 +25,8 @@ kernels_status kernels_paths_list(const char *directory, kernels_paths *paths, k
 /* Copies the files from one folder to another, making folders; mode 0 = that of each source. */
 kernels_status kernels_paths_copy(const kernels_paths *paths, const char *from, const char *to, unsigned mode,
                                   kernels_error *error);
+/* Makes the files read-only. */
+kernels_status kernels_paths_seal(const kernels_paths *paths, const char *directory, kernels_error *error);
 /* paths must be sorted. */
 kernels_status kernels_paths_digest(const kernels_paths *paths, const char *directory,
                                     char hex[KERNELS_DIGEST_HEX_SIZE], kernels_error *error);

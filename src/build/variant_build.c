@@ -75,7 +75,16 @@ static kernels_status host_environment(kernels_environment *environment, kernels
                                               "--env host needs python3 with jax on PATH: there is no python3");
 }
 
-static kernels_status provide_environment(const kernels_variant_build *job, kernels_environment *environment,
+/* Making an environment takes minutes the first time: its progress is shown, not only logged. */
+static void show_progress(void *payload, const char *line) {
+    kernels_variant_build *job = payload;
+    kernels_variant_log_add(job->log, line);
+    if (job->options->message && !job->options->stream_logs) {
+        job->options->message(job->options->payload, KERNELS_BUILD_PROGRESS, line);
+    }
+}
+
+static kernels_status provide_environment(kernels_variant_build *job, kernels_environment *environment,
                                           kernels_error *error) {
     if (job->options->environment == KERNELS_BUILD_ENVIRONMENT_HOST) {
         return host_environment(environment, error);
@@ -84,8 +93,8 @@ static kernels_status provide_environment(const kernels_variant_build *job, kern
         .store = job->options->store,
         .licences = job->options->licences,
         .licence_count = job->options->licence_count,
-        .progress = kernels_variant_log_add,
-        .payload = job->log,
+        .progress = show_progress,
+        .payload = job,
     };
     return kernels_environment_provide(&options, environment, error);
 }
