@@ -11,6 +11,7 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/options.h"
 
 #define MESSAGE_LIMIT ((size_t)16 * 1024 * 1024)
@@ -30,16 +31,35 @@ void kernels_terminal_init(kernels_terminal *terminal, const char *program) {
 
 enum { RED = 31, YELLOW = 33 };
 
-static void add_heading(const kernels_terminal *terminal, kernels_buffer *text, const char *kind, int colour) {
+/* Returns where the message begins. */
+static size_t add_heading(const kernels_terminal *terminal, kernels_buffer *text, const char *kind, int colour) {
     if (terminal->colour) {
         kernels_buffer_printf(text, "%s: \033[1;%dm%s:\033[0m ", terminal->program, colour, kind);
     } else {
         kernels_buffer_printf(text, "%s: %s: ", terminal->program, kind);
     }
+    return text->size;
 }
 
-static void write_out(kernels_terminal *terminal, kernels_buffer *text) {
+/* Names and licences come from strangers: on a terminal they must not move the cursor or worse. From is where the text
+ * of others begins. */
+static void disarm(char *text, size_t from, size_t size) {
+    for (size_t i = from; i < size; i++) {
+        unsigned char c = (unsigned char)text[i];
+        if ((c < 0x20 && c != '\n' && c != '\t') || c == 0x7f) {
+            text[i] = '?';
+        } else if (c == 0xc2 && i + 1 < size && (unsigned char)text[i + 1] < 0xa0) {
+            text[i] = '?'; /* U+0080 to U+009F, two bytes in UTF-8 */
+            text[++i] = '?';
+        }
+    }
+}
+
+static void write_out(kernels_terminal *terminal, kernels_buffer *text, size_t heading) {
     kernels_terminal_end_progress(terminal);
+    if (terminal->is_terminal && text->failure == KERNELS_OK) {
+        disarm(text->data, heading, text->size);
+    }
     (void)fputs(kernels_buffer_text(text), stderr);
     (void)fflush(stderr);
     kernels_buffer_dispose(text);
@@ -54,7 +74,7 @@ static void add_subject(kernels_buffer *text, const kernels_error *error) {
 
 void kernels_terminal_error(kernels_terminal *terminal, const kernels_error *error) {
     kernels_buffer text = KERNELS_BUFFER_INIT(MESSAGE_LIMIT);
-    add_heading(terminal, &text, "error", RED);
+    size_t heading = add_heading(terminal, &text, "error", RED);
     kernels_buffer_printf(&text, "%s\n", kernels_error_message(error));
     unsigned depth = 0;
     for (const kernels_error *cause = error->cause; cause != NULL && depth < CAUSE_LIMIT;
@@ -62,7 +82,7 @@ void kernels_terminal_error(kernels_terminal *terminal, const kernels_error *err
         kernels_buffer_printf(&text, "  caused by: %s\n", kernels_error_message(cause));
     }
     add_subject(&text, error);
-    write_out(terminal, &text);
+    write_out(terminal, &text, heading);
 }
 
 static int exit_code(const kernels_terminal *terminal, kernels_status status) {
@@ -82,21 +102,21 @@ int kernels_terminal_fail(kernels_terminal *terminal, kernels_error *error) {
 int kernels_terminal_failure(kernels_terminal *terminal, const char *format, ...) {
     kernels_buffer text = KERNELS_BUFFER_INIT(MESSAGE_LIMIT);
     va_list arguments;
-    add_heading(terminal, &text, "error", RED);
+    size_t heading = add_heading(terminal, &text, "error", RED);
     va_start(arguments, format);
     kernels_buffer_vprintf(&text, format, arguments);
     va_end(arguments);
     kernels_buffer_add_char(&text, '\n');
-    write_out(terminal, &text);
+    write_out(terminal, &text, heading);
     return KERNELS_EXIT_FAILURE;
 }
 
 void kernels_terminal_warning(void *payload, const char *message) {
     kernels_terminal *terminal = payload;
     kernels_buffer text = KERNELS_BUFFER_INIT(MESSAGE_LIMIT);
-    add_heading(terminal, &text, "warning", YELLOW);
+    size_t heading = add_heading(terminal, &text, "warning", YELLOW);
     kernels_buffer_printf(&text, "%s\n", message);
-    write_out(terminal, &text);
+    write_out(terminal, &text, heading);
 }
 
 /* ---- progress ---- */
@@ -175,9 +195,24 @@ bool kernels_terminal_cancelled(void *payload) {
 
 /* ---- results ---- */
 
+static bool write_all(kernels_view text) {
+    return (text.size == 0 || fwrite(text.data, 1, text.size, stdout) == text.size) && fflush(stdout) == 0;
+}
+
+static bool write_disarmed(kernels_view text) {
+    char *copy = kernels_strndup(text.data, text.size);
+    if (copy == NULL) {
+        return false;
+    }
+    disarm(copy, 0, text.size);
+    bool written = write_all((kernels_view){copy, text.size});
+    kernels_free(copy);
+    return written;
+}
+
 int kernels_terminal_print(kernels_terminal *terminal, kernels_view text) {
     kernels_terminal_end_progress(terminal);
-    if ((text.size == 0 || fwrite(text.data, 1, text.size, stdout) == text.size) && fflush(stdout) == 0) {
+    if (text.size > 0 && isatty(STDOUT_FILENO) == 1 ? write_disarmed(text) : write_all(text)) {
         return KERNELS_EXIT_OK;
     }
     return errno == EPIPE ? KERNELS_EXIT_FAILURE

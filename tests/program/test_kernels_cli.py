@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The program `kernels`: its command line, `info` and `versions`, on folders, an embedded hub and the cache."""
+import contextlib
 import json
 import os
 import pathlib
+import pty
 import shutil
 import signal
 import subprocess
@@ -264,6 +266,52 @@ def test_closed_pipe_ends_silently(programs, environment):
     command = f"'{programs.kernels}' --help | true"
     done = subprocess.run(["bash", "-c", command], env=environment, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+# ---- terminals ----
+
+
+def on_terminal(command, env, cwd=None) -> str:
+    """What the command writes to a terminal that is its output and its errors."""
+    master, slave = pty.openpty()
+    process = subprocess.Popen([str(word) for word in command], env=env, cwd=cwd, stdin=subprocess.DEVNULL, stdout=slave,
+                               stderr=slave)
+    os.close(slave)
+    written = b""
+    with contextlib.suppress(OSError):  # the end of a terminal is an error
+        while piece := os.read(master, 65536):
+            written += piece
+    os.close(master)
+    process.wait(60)
+    return written.decode()
+
+
+def test_colour_only_where_it_is_wanted(environment, programs, run):
+    command = [programs.kernels, "versions", "acme/stub"]
+    coloured = {**environment, "TERM": "xterm"}
+    assert "\033[1;31merror:\033[0m" in on_terminal(command, coloured)
+    for plain in ({**coloured, "NO_COLOR": "1"}, {**environment, "TERM": "dumb"}):
+        assert "kernels: error: " in on_terminal(command, plain)
+    assert "\033" not in run(*command, env=coloured, check=False).stderr
+
+
+def test_progress_only_on_a_terminal(transcript_hub, as_machine, programs, run):
+    environment = as_machine("tpu", HF_ENDPOINT=transcript_hub, TERM="xterm")
+    command = [programs.kernels, "info", "acme/stub"]
+    written = on_terminal(command, environment)
+    assert "Downloading" in written and written.index("\r\033[K") < written.index("Repository: acme/stub")
+    shutil.rmtree(environment["HF_HOME"])
+    assert run(*command, env=environment).stderr == ""
+
+
+def test_control_characters_do_not_reach_a_terminal(environment, programs, run, tmp_path):
+    target = tmp_path / "k" / "build" / "torch-tpu" / "metadata.json"
+    target.parent.mkdir(parents=True)
+    target.write_text(hub_api.metadata("relu-tpu", "tpu", upstream="https://example.org/\x1b]0;x\x07\x9b"))
+    command = [programs.kernels, "info", "k"]
+    assert "\x1b]0;x\x07\x9b" in run(*command, cwd=tmp_path).stdout
+    written = on_terminal(command, environment, cwd=tmp_path)
+    assert "Name: relu-tpu" in written and "\x1b" not in written and "\x9b" not in written
 
 
 # ---- the machine ----
