@@ -178,6 +178,40 @@ def test_versions_transcripts(backend, transcript_hub, programs, run, as_machine
     assert entries
 
 
+def publish_released(hub: str):
+    """The repositories of release17/cli.json; main holds what the newest version holds."""
+    for repo_id, repository in read("release17/cli.json")["repositories"].items():
+        name = repo_id.split("/")[1]
+        plain = {"metadata": {"name": name, "id": f"_{name}", "version": 1, "license": "Apache-2.0", "python-depends": [],
+                              "backend": {"type": "cpu"}}, "init": ""}
+        branches = {}
+        for version in repository["versions"]:
+            variants = repository.get("per_version", {}).get(str(version)) or repository["variants"]
+            branches[f"v{version}"] = variants
+        branches["main"] = branches[max(branches, key=lambda branch: int(branch[1:]))] if branches else {
+            "torch-universal": plain}
+        hub_api.publish(hub, repo_id, {branch: {f"build/{variant}/{file}": text for variant, parts in variants.items()
+                                                for file, text in (("metadata.json", json.dumps(parts["metadata"])),
+                                                                   ("__init__.py", parts["init"]))}
+                                       for branch, variants in branches.items()})
+
+
+def test_released_runs(start_hub, programs, run, as_machine):
+    hub = start_hub("--trusted", "good").url
+    publish_released(hub)
+    environment = as_machine("cuda", HF_ENDPOINT=hub)
+    runs = [entry for entry in read("release17/cli.json")["runs"] if entry["argv"][0] in COMMANDS]
+    for entry in runs:
+        done = run(programs.kernels, *entry["argv"], env=environment, check=False)
+        assert (done.returncode, done.stdout) == (entry["exit"], entry["stdout"]), entry["argv"]
+        assert entry.get("stderr", "").strip() in done.stderr
+        if "traceback" in entry:
+            assert done.stderr.count("kernels: error: ") == 1
+        if entry.get("traceback", "").startswith("ValueError: "):
+            assert entry["traceback"].removeprefix("ValueError: ") in done.stderr
+    assert len(runs) == 13
+
+
 def test_versions_json(transcript_hub, programs, run, as_machine):
     done = run(programs.kernels, "versions", "acme/stub", "--json", env=as_machine("tpu", HF_ENDPOINT=transcript_hub))
     versions = json.loads(done.stdout)
