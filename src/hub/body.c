@@ -154,9 +154,7 @@ static kernels_status read_file(kernels_body *body, const piece *p, char *out, s
     return KERNELS_OK;
 }
 
-static size_t least(uint64_t a, size_t b) {
-    return a < b ? (size_t)a : b;
-}
+static size_t least(uint64_t a, size_t b) { return a < b ? (size_t)a : b; }
 
 static kernels_status read_base64(kernels_body *body, const piece *p, char *out, size_t capacity, size_t *got,
                                   kernels_error *error) {

@@ -117,25 +117,15 @@ void kernels_hub_free(kernels_hub *hub) {
     kernels_free(hub);
 }
 
-bool kernels_hub_is_offline(const kernels_hub *hub) {
-    return hub->config.offline;
-}
+bool kernels_hub_is_offline(const kernels_hub *hub) { return hub->config.offline; }
 
-const char *kernels_hub_endpoint(const kernels_hub *hub) {
-    return hub->config.endpoint;
-}
+const char *kernels_hub_endpoint(const kernels_hub *hub) { return hub->config.endpoint; }
 
-const char *kernels_hub_cache_directory(const kernels_hub *hub) {
-    return hub->config.cache;
-}
+const char *kernels_hub_cache_directory(const kernels_hub *hub) { return hub->config.cache; }
 
-bool kernels_hub_has_token(const kernels_hub *hub) {
-    return hub->token != NULL;
-}
+bool kernels_hub_has_token(const kernels_hub *hub) { return hub->token != NULL; }
 
-uint64_t kernels_hub_request_count(const kernels_hub *hub) {
-    return kernels_http_request_count(hub->http);
-}
+uint64_t kernels_hub_request_count(const kernels_hub *hub) { return kernels_http_request_count(hub->http); }
 
 void kernels_hub_log(const kernels_hub *hub, kernels_log_level level, const char *format, ...) {
     if (!hub->log) {
@@ -160,8 +150,8 @@ static kernels_status parse_answer(const kernels_http_response *response, kernel
                                    kernels_error *error) {
     kernels_view url = kernels_url_without_query(response->url);
     KERNELS_CLEANUP_FREE char *name = kernels_strndup(url.data, url.size);
-    kernels_status status = kernels_json_parse(kernels_buffer_view(&response->body), name ? name : "answer", document,
-                                               error);
+    kernels_status status =
+        kernels_json_parse(kernels_buffer_view(&response->body), name ? name : "answer", document, error);
     return status == KERNELS_OK
                ? status
                : kernels_wrap(error, status, "the answer of %.*s is not JSON; is HF_ENDPOINT the address of a Hub?",
@@ -189,8 +179,7 @@ static kernels_status next_page(const kernels_http_response *response, char **ne
 
 kernels_status kernels_hub_get_json(kernels_hub *hub, const char *url, size_t limit, kernels_document *document,
                                     char **next, kernels_error *error) {
-    kernels_http_request request = {
-        .method = KERNELS_HTTP_GET, .url = url, .repeatable = true, .body_limit = limit};
+    kernels_http_request request = {.method = KERNELS_HTTP_GET, .url = url, .repeatable = true, .body_limit = limit};
     kernels_http_response response;
     char *link = NULL;
     kernels_status status = kernels_http_send(hub->http, &request, &response, error);
@@ -235,8 +224,8 @@ kernels_status kernels_hub_post_json(kernels_hub *hub, const char *url, kernels_
     return status;
 }
 
-kernels_status kernels_hub_text_member(const kernels_node *node, const char *key, const char *what,
-                                       kernels_view *text, kernels_error *error) {
+kernels_status kernels_hub_text_member(const kernels_node *node, const char *key, const char *what, kernels_view *text,
+                                       kernels_error *error) {
     kernels_view found = kernels_node_text(kernels_node_find(node, key));
     if (!found.data || memchr(found.data, '\0', found.size)) {
         return kernels_fail(error, KERNELS_SCHEMA, "%s: expected a text member '%s', found none", what, key);
@@ -271,8 +260,7 @@ kernels_status kernels_hub_resolve_revision(kernels_hub *hub, kernels_repository
         memcpy(commit, text.data, text.size + 1);
         return KERNELS_OK;
     }
-    KERNELS_CLEANUP_FREE char *url =
-        kernels_repo_api_url(hub->config.endpoint, type, repo_id, "revision", revision);
+    KERNELS_CLEANUP_FREE char *url = kernels_repo_api_url(hub->config.endpoint, type, repo_id, "revision", revision);
     if (!url) {
         return kernels_fail_no_memory(error);
     }

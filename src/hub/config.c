@@ -17,10 +17,10 @@
 #define TIMEOUT_LIMIT_SECONDS 86400
 #define PASSWORD_ENTRY_SIZE 4096
 
-typedef struct environment {
+typedef struct variables {
     kernels_environment_function *get;
     void *payload;
-} environment;
+} variables;
 
 const char *kernels_environment_of_process(void *payload, const char *name) {
     (void)payload;
@@ -28,12 +28,12 @@ const char *kernels_environment_of_process(void *payload, const char *name) {
 }
 
 /* NULL for an unset variable and for an empty one: an empty path or URL would only break later. */
-static const char *value_of(environment env, const char *name) {
+static const char *value_of(variables env, const char *name) {
     const char *value = env.get(env.payload, name);
     return value && value[0] ? value : NULL;
 }
 
-static bool is_true(environment env, const char *name) {
+static bool is_true(variables env, const char *name) {
     static const char *const words[] = {"1", "ON", "YES", "TRUE"};
     kernels_view value = kernels_view_of(value_of(env, name));
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
@@ -44,7 +44,7 @@ static bool is_true(environment env, const char *name) {
     return false;
 }
 
-static unsigned seconds_of(environment env, const char *name) {
+static unsigned seconds_of(variables env, const char *name) {
     uint64_t seconds = 0;
     if (!kernels_view_to_u64(kernels_view_of(value_of(env, name)), &seconds) || seconds == 0) {
         return DEFAULT_TIMEOUT_SECONDS;
@@ -54,7 +54,7 @@ static unsigned seconds_of(environment env, const char *name) {
 
 /* ---- "~" and "$NAME" in paths ---- */
 
-static void add_home(environment env, kernels_buffer *out) {
+static void add_home(variables env, kernels_buffer *out) {
     const char *home = value_of(env, "HOME");
     if (home) {
         kernels_buffer_add_text(out, home);
@@ -92,7 +92,7 @@ static size_t reference_at(kernels_view text, kernels_view *name) {
     return end > 1 ? end : 0;
 }
 
-static void add_expanded(environment env, kernels_buffer *out, kernels_view text) {
+static void add_expanded(variables env, kernels_buffer *out, kernels_view text) {
     size_t at = 0;
     while (at < text.size) {
         kernels_view name = {0};
@@ -110,7 +110,7 @@ static void add_expanded(environment env, kernels_buffer *out, kernels_view text
 }
 
 /* Heap text, NULL = no memory. */
-static char *expand(environment env, const char *path) {
+static char *expand(variables env, const char *path) {
     kernels_buffer out = KERNELS_BUFFER_INIT(KERNELS_PATH_LIMIT);
     kernels_view text = kernels_view_of(path);
     if (text.size > 0 && text.data[0] == '~' && (text.size == 1 || text.data[1] == '/')) {
@@ -124,7 +124,7 @@ static char *expand(environment env, const char *path) {
 /* ---- the values ---- */
 
 /* Expanded value of a variable, else `fallback` (which it then owns); NULL = no memory. */
-static char *path_or(environment env, const char *name, char *fallback) {
+static char *path_or(variables env, const char *name, char *fallback) {
     const char *value = value_of(env, name);
     if (!value) {
         return fallback;
@@ -133,13 +133,13 @@ static char *path_or(environment env, const char *name, char *fallback) {
     return expand(env, value);
 }
 
-static char *default_home(environment env) {
+static char *default_home(variables env) {
     const char *base = value_of(env, "XDG_CACHE_HOME");
     KERNELS_CLEANUP_FREE char *folder = expand(env, base ? base : "~/.cache");
     return folder ? kernels_path_join(folder, "huggingface") : NULL;
 }
 
-static bool read_paths(environment env, kernels_hub_config *config) {
+static bool read_paths(variables env, kernels_hub_config *config) {
     config->home = path_or(env, "HF_HOME", default_home(env));
     if (!config->home) {
         return false;
@@ -154,13 +154,13 @@ static bool read_paths(environment env, kernels_hub_config *config) {
     return config->cache != NULL;
 }
 
-static bool copy_value(environment env, const char *name, char **copy) {
+static bool copy_value(variables env, const char *name, char **copy) {
     const char *value = value_of(env, name);
     *copy = kernels_strdup(value);
     return !value || *copy;
 }
 
-static bool read_texts(environment env, kernels_hub_config *config) {
+static bool read_texts(variables env, kernels_hub_config *config) {
     const char *proxy = value_of(env, "http_proxy") ? NULL : value_of(env, "HTTP_PROXY");
     /* In a CGI program HTTP_PROXY is a header sent by the client. */
     if (value_of(env, "REQUEST_METHOD")) {
@@ -172,10 +172,10 @@ static bool read_texts(environment env, kernels_hub_config *config) {
            copy_value(env, "SSL_CERT_DIR", &config->ca_directory) && (!proxy || config->http_proxy);
 }
 
-static void read_switches(environment env, kernels_hub_config *config) {
+static void read_switches(variables env, kernels_hub_config *config) {
     config->offline = is_true(env, value_of(env, "HF_HUB_OFFLINE") ? "HF_HUB_OFFLINE" : "TRANSFORMERS_OFFLINE");
-    config->no_telemetry = is_true(env, "HF_HUB_DISABLE_TELEMETRY") || is_true(env, "DISABLE_TELEMETRY") ||
-                           is_true(env, "DO_NOT_TRACK");
+    config->no_telemetry =
+        is_true(env, "HF_HUB_DISABLE_TELEMETRY") || is_true(env, "DISABLE_TELEMETRY") || is_true(env, "DO_NOT_TRACK");
     config->no_symlinks = is_true(env, "HF_HUB_DISABLE_SYMLINKS");
     config->no_progress = is_true(env, "HF_HUB_DISABLE_PROGRESS_BARS");
     config->no_implicit_token = is_true(env, "HF_HUB_DISABLE_IMPLICIT_TOKEN");
@@ -183,8 +183,7 @@ static void read_switches(environment env, kernels_hub_config *config) {
     config->download_timeout = seconds_of(env, "HF_HUB_DOWNLOAD_TIMEOUT");
 }
 
-kernels_status kernels_hub_endpoint_check(const char *text, const char *source, char **endpoint,
-                                          kernels_error *error) {
+kernels_status kernels_hub_endpoint_check(const char *text, const char *source, char **endpoint, kernels_error *error) {
     kernels_view trimmed = kernels_view_of(text);
     while (kernels_view_ends_with(trimmed, KERNELS_VIEW("/"))) {
         trimmed = kernels_view_slice(trimmed, 0, trimmed.size - 1);
@@ -201,7 +200,7 @@ kernels_status kernels_hub_endpoint_check(const char *text, const char *source, 
     return *endpoint ? KERNELS_OK : kernels_fail_no_memory(error);
 }
 
-static kernels_status read_endpoint(environment env, kernels_hub_config *config, kernels_error *error) {
+static kernels_status read_endpoint(variables env, kernels_hub_config *config, kernels_error *error) {
     if (is_true(env, "HUGGINGFACE_CO_STAGING")) {
         return kernels_hub_endpoint_check(KERNELS_HUB_STAGING_ENDPOINT, "HUGGINGFACE_CO_STAGING", &config->endpoint,
                                           error);
@@ -211,9 +210,9 @@ static kernels_status read_endpoint(environment env, kernels_hub_config *config,
                                       error);
 }
 
-kernels_status kernels_hub_config_read(kernels_environment_function *get, void *payload, kernels_hub_config *config,
-                                       kernels_error *error) {
-    environment env = {get, payload};
+kernels_status kernels_hub_config_read(kernels_environment_function *environment, void *payload,
+                                       kernels_hub_config *config, kernels_error *error) {
+    variables env = {environment, payload};
     kernels_hub_config read = {0};
     read_switches(env, &read);
     kernels_status status = read_endpoint(env, &read, error);

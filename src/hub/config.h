@@ -11,15 +11,15 @@ typedef const char *kernels_environment_function(void *payload, const char *name
 const char *kernels_environment_of_process(void *payload, const char *name);
 
 typedef struct kernels_hub_config {
-    char *endpoint;        /* no trailing slash */
-    char *home;            /* HF_HOME */
-    char *hub_cache;       /* HF_HUB_CACHE */
-    char *cache;           /* KERNELS_CACHE, else hub_cache */
-    char *token_path;      /* HF_TOKEN_PATH */
-    char *origin;          /* HF_HUB_USER_AGENT_ORIGIN, or NULL */
-    char *ca_file;         /* SSL_CERT_FILE, or NULL */
-    char *ca_directory;    /* SSL_CERT_DIR, or NULL */
-    char *http_proxy;      /* HTTP_PROXY, or NULL: the one proxy variable that libcurl does not read itself */
+    char *endpoint;     /* no trailing slash */
+    char *home;         /* HF_HOME */
+    char *hub_cache;    /* HF_HUB_CACHE */
+    char *cache;        /* KERNELS_CACHE, else hub_cache */
+    char *token_path;   /* HF_TOKEN_PATH */
+    char *origin;       /* HF_HUB_USER_AGENT_ORIGIN, or NULL */
+    char *ca_file;      /* SSL_CERT_FILE, or NULL */
+    char *ca_directory; /* SSL_CERT_DIR, or NULL */
+    char *http_proxy;   /* HTTP_PROXY, or NULL: the one proxy variable that libcurl does not read itself */
     bool offline;
     bool no_telemetry;
     bool no_symlinks;
@@ -35,7 +35,6 @@ kernels_status kernels_hub_config_read(kernels_environment_function *environment
 void kernels_hub_config_dispose(kernels_hub_config *config);
 
 /* Trailing slashes removed, checked to be a usable URL; heap text. `source` says where it came from. */
-kernels_status kernels_hub_endpoint_check(const char *text, const char *source, char **endpoint,
-                                          kernels_error *error);
+kernels_status kernels_hub_endpoint_check(const char *text, const char *source, char **endpoint, kernels_error *error);
 
 #endif

@@ -40,22 +40,21 @@ static void open_once(void) {
         return;
     }
 /* memcpy: ISO C has no conversion from an object pointer to a function pointer. */
-#define KERNELS_CURL_FIND(name)                                                                                        \
-    {                                                                                                                  \
-        void *found = dlsym(handle, "curl_" #name);                                                                    \
-        if (!found) {                                                                                                  \
-            snprintf(library.reason, sizeof(library.reason), "it lacks the function curl_%s", #name);                  \
-            return;                                                                                                    \
-        }                                                                                                              \
-        memcpy(&library.functions.name, &found, sizeof(found));                                                        \
+#define KERNELS_CURL_FIND(name)                                                                       \
+    {                                                                                                 \
+        void *found = dlsym(handle, "curl_" #name);                                                   \
+        if (!found) {                                                                                 \
+            snprintf(library.reason, sizeof(library.reason), "it lacks the function curl_%s", #name); \
+            return;                                                                                   \
+        }                                                                                             \
+        memcpy(&library.functions.name, &found, sizeof(found));                                       \
     }
     KERNELS_CURL_FUNCTIONS(KERNELS_CURL_FIND)
 #undef KERNELS_CURL_FIND
     CURLcode code = library.functions.global_init(CURL_GLOBAL_DEFAULT);
     library.ready = code == CURLE_OK;
     if (!library.ready) {
-        snprintf(library.reason, sizeof(library.reason), "it cannot start: %s",
-                 library.functions.easy_strerror(code));
+        snprintf(library.reason, sizeof(library.reason), "it cannot start: %s", library.functions.easy_strerror(code));
     }
 }
 

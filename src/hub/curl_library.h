@@ -11,22 +11,22 @@
 #include "kernels/base.h"
 
 /* X(name): every function used, without its "curl_". */
-#define KERNELS_CURL_FUNCTIONS(X)                                                                                      \
-    X(global_init)                                                                                                     \
-    X(easy_init)                                                                                                       \
-    X(easy_cleanup)                                                                                                    \
-    X(easy_setopt)                                                                                                     \
-    X(easy_strerror)                                                                                                   \
-    X(slist_append)                                                                                                    \
-    X(slist_free_all)                                                                                                  \
-    X(multi_init)                                                                                                      \
-    X(multi_cleanup)                                                                                                   \
-    X(multi_setopt)                                                                                                    \
-    X(multi_add_handle)                                                                                                \
-    X(multi_remove_handle)                                                                                             \
-    X(multi_perform)                                                                                                   \
-    X(multi_poll)                                                                                                      \
-    X(multi_info_read)                                                                                                 \
+#define KERNELS_CURL_FUNCTIONS(X) \
+    X(global_init)                \
+    X(easy_init)                  \
+    X(easy_cleanup)               \
+    X(easy_setopt)                \
+    X(easy_strerror)              \
+    X(slist_append)               \
+    X(slist_free_all)             \
+    X(multi_init)                 \
+    X(multi_cleanup)              \
+    X(multi_setopt)               \
+    X(multi_add_handle)           \
+    X(multi_remove_handle)        \
+    X(multi_perform)              \
+    X(multi_poll)                 \
+    X(multi_info_read)            \
     X(multi_strerror)
 
 typedef struct kernels_curl {

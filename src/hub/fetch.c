@@ -32,11 +32,11 @@ typedef struct fetch fetch;
 
 typedef struct download {
     fetch *owner;
-    const char *path;    /* in the repository */
-    char id[65];         /* of the content: name of the blob */
+    const char *path; /* in the repository */
+    char id[65];      /* of the content: name of the blob */
     bool has_size;
     uint64_t size;
-    char *pointer;       /* file or link in the snapshot */
+    char *pointer; /* file or link in the snapshot */
     char *blob;
     char *url;
     kernels_file_writer *writer;
@@ -199,7 +199,8 @@ static kernels_status prepare_download(fetch *f, download *d, kernels_error *err
         KERNELS_TRY(ask_metadata(f, d, error));
     }
     if (strlen(d->id) == 40 && !d->has_size) {
-        return kernels_fail(error, KERNELS_HTTP, "the server tells no size for %s, which is needed to check it", d->path);
+        return kernels_fail(error, KERNELS_HTTP, "the server tells no size for %s, which is needed to check it",
+                            d->path);
     }
     d->blob = kernels_path_join3(f->repository, "blobs", d->id);
     d->sink = (kernels_http_sink){sink_restart, sink_write, d};
@@ -398,8 +399,8 @@ static kernels_status next_download(void *payload, kernels_http_next *what, cons
     return KERNELS_OK;
 }
 
-static kernels_status download_done(void *payload, const kernels_http_request *request,
-                                    kernels_http_response *response, kernels_status status, kernels_error *error) {
+static kernels_status download_done(void *payload, const kernels_http_request *request, kernels_http_response *response,
+                                    kernels_status status, kernels_error *error) {
     fetch *f = payload;
     download *d = request->sink->payload;
     (void)response;

@@ -34,9 +34,7 @@ void kernels_http_free(kernels_http *http) {
     kernels_free(http);
 }
 
-uint64_t kernels_http_request_count(const kernels_http *http) {
-    return http->request_count;
-}
+uint64_t kernels_http_request_count(const kernels_http *http) { return http->request_count; }
 
 void kernels_http_response_dispose(kernels_http_response *response) {
     kernels_buffer_dispose(&response->headers);

@@ -48,18 +48,18 @@ typedef struct kernels_http_sink {
 typedef struct kernels_http_request {
     kernels_http_method method;
     const char *url;
-    const char *content_type;    /* of the body */
-    const char *accept;          /* NULL: any */
-    const char *const *headers;  /* further "Name: value", NULL-terminated; may be NULL */
-    kernels_body *body;          /* POST, PUT; rewound for each attempt */
+    const char *content_type;   /* of the body */
+    const char *accept;         /* NULL: any */
+    const char *const *headers; /* further "Name: value", NULL-terminated; may be NULL */
+    kernels_body *body;         /* POST, PUT; rewound for each attempt */
     const kernels_http_sink *sink;
-    bool anonymous;              /* never with a token */
-    bool repeatable;             /* may be sent again although the server may have seen it */
-    bool is_file;                /* content of the repository: identity encoding, counted as a download */
-    bool keep_foreign_redirect;  /* a redirect that leaves the Hub is the answer (metadata of a file) */
-    unsigned idle_seconds;       /* longest silence; 0 = 30 */
-    size_t body_limit;           /* of response.body; 0 = 1 MiB */
-    bool has_size;               /* of the body that goes to the sink */
+    bool anonymous;             /* never with a token */
+    bool repeatable;            /* may be sent again although the server may have seen it */
+    bool is_file;               /* content of the repository: identity encoding, counted as a download */
+    bool keep_foreign_redirect; /* a redirect that leaves the Hub is the answer (metadata of a file) */
+    unsigned idle_seconds;      /* longest silence; 0 = 30 */
+    size_t body_limit;          /* of response.body; 0 = 1 MiB */
+    bool has_size;              /* of the body that goes to the sink */
     uint64_t size;
 } kernels_http_request;
 
@@ -67,7 +67,7 @@ typedef struct kernels_http_response {
     unsigned status;
     kernels_buffer headers; /* "Name: value\n" lines of the last answer */
     kernels_buffer body;
-    char *url;              /* that gave the answer, after redirects */
+    char *url; /* that gave the answer, after redirects */
 } kernels_http_response;
 
 void kernels_http_response_dispose(kernels_http_response *response);

@@ -36,9 +36,7 @@ const char *kernels_http_method_name(kernels_http_method method) {
 /* For "%.*s" in messages: without the query, which may hold a signature. */
 #define SHOWN_URL(transfer) KERNELS_VIEW_ARGS(kernels_url_without_query((transfer)->url))
 
-static bool is_success(unsigned status) {
-    return status >= 200 && status < 300;
-}
+static bool is_success(unsigned status) { return status >= 200 && status < 300; }
 
 /* ---- life ---- */
 
@@ -91,9 +89,7 @@ static size_t refuse(kernels_transfer *transfer, kernels_status status) {
     return 0;
 }
 
-static void touch(kernels_transfer *transfer) {
-    transfer->last_activity = kernels_clock_nanoseconds();
-}
+static void touch(kernels_transfer *transfer) { transfer->last_activity = kernels_clock_nanoseconds(); }
 
 static size_t on_header(char *data, size_t size, size_t count, void *user) {
     kernels_transfer *t = user;
@@ -137,7 +133,8 @@ static kernels_status begin_body(kernels_transfer *t, kernels_error *error) {
         uint64_t start;
         if (!kernels_content_range_start(kernels_headers_find(headers, "Content-Range"), &start) ||
             start != t->received) {
-            return kernels_fail(error, KERNELS_HTTP, "%.*s answered with another part of the file than asked for", SHOWN_URL(t));
+            return kernels_fail(error, KERNELS_HTTP, "%.*s answered with another part of the file than asked for",
+                                SHOWN_URL(t));
         }
         return KERNELS_OK;
     }
@@ -359,8 +356,7 @@ kernels_status kernels_transfer_start(kernels_transfer *transfer, kernels_error 
     transfer->body_begun = false;
     transfer->attempt_start = transfer->received;
     touch(transfer);
-    if (!transfer->easy || !set_up(transfer) ||
-        http->curl->multi_add_handle(http->multi, transfer->easy) != CURLM_OK) {
+    if (!transfer->easy || !set_up(transfer) || http->curl->multi_add_handle(http->multi, transfer->easy) != CURLM_OK) {
         return kernels_fail(error, KERNELS_NO_MEMORY, "cannot start the request for %.*s", SHOWN_URL(transfer));
     }
     log_start(transfer);
@@ -502,8 +498,8 @@ static kernels_verdict judge_redirect(kernels_transfer *t, kernels_status *statu
     char *url = NULL;
     kernels_status resolved = kernels_url_resolve(t->url, location, &url, error);
     if (resolved != KERNELS_OK) {
-        return failed(status, kernels_wrap(error, resolved, "%.*s redirects to an address that cannot be used",
-                                           SHOWN_URL(t)));
+        return failed(status,
+                      kernels_wrap(error, resolved, "%.*s redirects to an address that cannot be used", SHOWN_URL(t)));
     }
     bool trusted = kernels_repo_url_same_or_hub(t->http->options.endpoint, t->url, url);
     if (!trusted && t->request->keep_foreign_redirect) {

@@ -25,7 +25,7 @@ typedef struct kernels_hub_options {
     const char *cache_directory;
     const char *token;
     bool no_token;
-    bool require_token;      /* KERNELS_TOKEN_NOT_FOUND when the look-up finds none */
+    bool require_token;     /* KERNELS_TOKEN_NOT_FOUND when the look-up finds none */
     bool offline;           /* or'ed with the environment */
     const char *user_agent; /* complete library part, NULL = kernels/<version> */
     kernels_progress_function *progress;

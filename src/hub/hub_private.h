@@ -40,8 +40,8 @@ kernels_status kernels_hub_post_json(kernels_hub *hub, const char *url, kernels_
 kernels_status kernels_hub_check_names(const char *repo_id, const char *revision, kernels_error *error);
 
 /* A required text member; KERNELS_SCHEMA naming `what` when it is not there. */
-kernels_status kernels_hub_text_member(const kernels_node *node, const char *key, const char *what,
-                                       kernels_view *text, kernels_error *error);
+kernels_status kernels_hub_text_member(const kernels_node *node, const char *key, const char *what, kernels_view *text,
+                                       kernels_error *error);
 /* A required commit: 40 or 64 lower-case hex digits. */
 kernels_status kernels_hub_commit_member(const kernels_node *node, const char *key, const char *what, char commit[65],
                                          kernels_error *error);

@@ -105,8 +105,8 @@ static void add_content(kernels_body *body, const kernels_upload_file *file, uin
 }
 
 /* Sends with a body that it takes over; etag (may be NULL) receives the answer's, heap text. */
-static kernels_status send(const kernels_upload *upload, kernels_http_request *request, kernels_body *body,
-                           char **etag, kernels_error *error) {
+static kernels_status send(const kernels_upload *upload, kernels_http_request *request, kernels_body *body, char **etag,
+                           kernels_error *error) {
     if (!body) {
         return kernels_fail_no_memory(error);
     }
@@ -169,10 +169,8 @@ static kernels_status send_whole(const kernels_upload *upload, const kernels_upl
         if (body) {
             add_content(body, file, 0, file->size);
         }
-        kernels_http_request request = {.method = KERNELS_HTTP_PUT,
-                                        .url = url,
-                                        .headers = (const char *const *)headers,
-                                        .anonymous = true};
+        kernels_http_request request = {
+            .method = KERNELS_HTTP_PUT, .url = url, .headers = (const char *const *)headers, .anonymous = true};
         status = send(upload, &request, body, NULL, error);
     }
     for (size_t i = 0; headers[i]; i++) {
@@ -210,8 +208,8 @@ static size_t count_parts(const kernels_node *header) {
 }
 
 static kernels_status send_part(const kernels_upload *upload, const kernels_upload_file *file,
-                                const kernels_node *header, uint64_t number, uint64_t chunk,
-                                kernels_json_writer *json, kernels_error *error) {
+                                const kernels_node *header, uint64_t number, uint64_t chunk, kernels_json_writer *json,
+                                kernels_error *error) {
     KERNELS_CLEANUP_FREE char *url = NULL;
     KERNELS_CLEANUP_FREE char *etag = NULL;
     KERNELS_TRY(part_url(upload, header, number, &url, error));
@@ -272,8 +270,8 @@ static kernels_status send_parts(const kernels_upload *upload, const kernels_upl
     return post_text(upload, url, LFS_TYPE, kernels_buffer_view(&text), true, error);
 }
 
-static kernels_status verify(const kernels_upload *upload, const kernels_upload_file *file,
-                             const kernels_node *action, kernels_error *error) {
+static kernels_status verify(const kernels_upload *upload, const kernels_upload_file *file, const kernels_node *action,
+                             kernels_error *error) {
     KERNELS_CLEANUP_FREE char *url = NULL;
     KERNELS_TRY(action_href(upload, action, &url, error));
     KERNELS_CLEANUP(kernels_cleanup_buffer) kernels_buffer text = KERNELS_BUFFER_INIT(QUESTION_LIMIT);
@@ -327,8 +325,7 @@ static kernels_status send_answered(const kernels_upload *upload, const kernels_
             return kernels_fail(error, KERNELS_HTTP, "the Hub does not take %s: %s", file->operation->path, shown);
         }
         kernels_status status = send_object(upload, file, kernels_node_find(object, "actions"), error);
-        return status == KERNELS_OK ? status
-                                    : kernels_wrap(error, status, "cannot upload %s", file->operation->path);
+        return status == KERNELS_OK ? status : kernels_wrap(error, status, "cannot upload %s", file->operation->path);
     }
     return kernels_fail(error, KERNELS_SCHEMA, "the Hub's answer says nothing about the large file %s",
                         file->operation->path);
@@ -375,8 +372,9 @@ static kernels_status send_group(const kernels_upload *upload, const kernels_upl
         status = kernels_fail(error, KERNELS_SCHEMA, "%s: expected a list of objects, found none", url);
     } else if (transfer.size > 0 && !kernels_view_equal_text(transfer, "basic") &&
                !kernels_view_equal_text(transfer, "multipart")) {
-        status = kernels_fail(error, KERNELS_UNSUPPORTED, "%s: the Hub chose the transfer '%.*s', which was not offered",
-                              url, KERNELS_VIEW_ARGS(transfer));
+        status =
+            kernels_fail(error, KERNELS_UNSUPPORTED, "%s: the Hub chose the transfer '%.*s', which was not offered",
+                         url, KERNELS_VIEW_ARGS(transfer));
     }
     for (size_t i = 0; i < count && status == KERNELS_OK; i++) {
         status = send_answered(upload, files[i], objects, error);
@@ -398,8 +396,7 @@ static bool is_listed(const kernels_upload_file *const *files, size_t count, con
 }
 
 kernels_status kernels_lfs_upload(kernels_upload *upload, kernels_error *error) {
-    KERNELS_CLEANUP_FREE char *url =
-        kernels_repo_lfs_url(upload->hub->config.endpoint, upload->type, upload->repo_id);
+    KERNELS_CLEANUP_FREE char *url = kernels_repo_lfs_url(upload->hub->config.endpoint, upload->type, upload->repo_id);
     if (!url) {
         return kernels_fail_no_memory(error);
     }

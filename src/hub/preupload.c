@@ -88,7 +88,8 @@ static kernels_status judge_file(kernels_upload *upload, kernels_upload_file *fi
     kernels_view there = kernels_node_text(kernels_node_find(answer, "oid"));
     if (there.size > 0) {
         char hex[65];
-        KERNELS_TRY(kernels_upload_hash(file, file->is_large ? KERNELS_HASH_SHA256 : KERNELS_HASH_GIT_BLOB, hex, error));
+        KERNELS_TRY(
+            kernels_upload_hash(file, file->is_large ? KERNELS_HASH_SHA256 : KERNELS_HASH_GIT_BLOB, hex, error));
         file->dropped = kernels_view_equal_text(there, hex);
         upload->unchanged += file->dropped;
     }

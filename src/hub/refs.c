@@ -55,11 +55,11 @@ static kernels_status read_all(const kernels_node *root, const char *url, kernel
     return read_refs(root, "pullRequests", url, refs->owner, &refs->pull_requests, &refs->pull_request_count, error);
 }
 
-kernels_status kernels_hub_refs(kernels_hub *hub, kernels_repository_type type, const char *repo_id,
-                                bool pull_requests, kernels_refs *refs, kernels_error *error) {
+kernels_status kernels_hub_refs(kernels_hub *hub, kernels_repository_type type, const char *repo_id, bool pull_requests,
+                                kernels_refs *refs, kernels_error *error) {
     KERNELS_TRY(kernels_hub_check_names(repo_id, NULL, error));
-    KERNELS_CLEANUP_FREE char *url = kernels_repo_api_url(hub->config.endpoint, type, repo_id,
-                                                          pull_requests ? "refs?include_prs=1" : "refs", NULL);
+    KERNELS_CLEANUP_FREE char *url =
+        kernels_repo_api_url(hub->config.endpoint, type, repo_id, pull_requests ? "refs?include_prs=1" : "refs", NULL);
     if (!url) {
         return kernels_fail_no_memory(error);
     }

@@ -23,8 +23,8 @@ const char *kernels_repository_type_prefix(kernels_repository_type type) {
     return type == KERNELS_REPOSITORY_MODEL ? "" : "kernels/";
 }
 
-char *kernels_repo_api_url(const char *endpoint, kernels_repository_type type, const char *repo_id,
-                           const char *action, const char *revision) {
+char *kernels_repo_api_url(const char *endpoint, kernels_repository_type type, const char *repo_id, const char *action,
+                           const char *revision) {
     kernels_buffer out = KERNELS_BUFFER_INIT(KERNELS_URL_LIMIT);
     kernels_buffer_printf(&out, "%s/api/%s/%s", endpoint, kernels_repository_type_plural(type), repo_id);
     if (action) {

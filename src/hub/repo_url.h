@@ -14,8 +14,8 @@ const char *kernels_repository_type_plural(kernels_repository_type type); /* "ke
 const char *kernels_repository_type_prefix(kernels_repository_type type); /* "kernels/", "": file and web paths */
 
 /* {endpoint}/api/{plural}/{id}[/{action}[/{revision}]]; action and revision may be NULL. */
-char *kernels_repo_api_url(const char *endpoint, kernels_repository_type type, const char *repo_id,
-                           const char *action, const char *revision);
+char *kernels_repo_api_url(const char *endpoint, kernels_repository_type type, const char *repo_id, const char *action,
+                           const char *revision);
 /* {endpoint}/{prefix}{id}/resolve/{revision}/{path} */
 char *kernels_repo_file_url(const char *endpoint, kernels_repository_type type, const char *repo_id,
                             const char *revision, const char *path);

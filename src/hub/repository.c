@@ -86,8 +86,9 @@ static kernels_status keep_id(const kernels_hub *hub, kernels_repository_type ty
 
 /* The Hub is still busy with another request for the same name. */
 static bool is_busy(const kernels_http_response *response) {
-    return response->status == 409 && kernels_view_contains(kernels_buffer_view(&response->body),
-                                                            KERNELS_VIEW("another conflicting operation is in progress"));
+    return response->status == 409 &&
+           kernels_view_contains(kernels_buffer_view(&response->body),
+                                 KERNELS_VIEW("another conflicting operation is in progress"));
 }
 
 static kernels_status create(kernels_hub *hub, const char *url, kernels_view text, kernels_http_response *response,

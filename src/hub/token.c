@@ -36,8 +36,7 @@ static kernels_status clean(kernels_view raw, char **token, kernels_error *error
 static kernels_status from_file(const char *path, char **token, kernels_error *error) {
     char *data = NULL;
     size_t size = 0;
-    if (!kernels_file_is_regular(path) ||
-        kernels_file_read(path, TOKEN_LIMIT, &data, &size, NULL) != KERNELS_OK) {
+    if (!kernels_file_is_regular(path) || kernels_file_read(path, TOKEN_LIMIT, &data, &size, NULL) != KERNELS_OK) {
         return KERNELS_OK; /* no file, or one that we may not read: no token */
     }
     kernels_status status = clean((kernels_view){data, size}, token, error);
@@ -83,7 +82,8 @@ kernels_status kernels_token_check(const char *token, kernels_error *error) {
         unsigned char c = (unsigned char)token[i];
         if (c < 0x20 || c >= 0x7f) {
             return kernels_fail(error, KERNELS_INVALID_ARGUMENT,
-                                "the token holds a character that a token cannot hold (byte %zu); copy it again", i + 1);
+                                "the token holds a character that a token cannot hold (byte %zu); copy it again",
+                                i + 1);
         }
     }
     if (size == 0 || size > TOKEN_LIMIT) {

@@ -144,7 +144,8 @@ static kernels_status check_paths(const kernels_tree_builder *builder, kernels_e
     for (size_t i = 0; i < builder->count; i++) {
         const kernels_tree_entry *entry = &builder->entries[i];
         if (i > 0 && strcmp(entry->path, builder->entries[i - 1].path) == 0) {
-            return fail_entry(error, KERNELS_UNSAFE_NAME, "tree", kernels_view_of(entry->path), "it stands there twice");
+            return fail_entry(error, KERNELS_UNSAFE_NAME, "tree", kernels_view_of(entry->path),
+                              "it stands there twice");
         }
         if (is_below_a_file(builder, entry, scratch)) {
             return fail_entry(error, KERNELS_UNSAFE_NAME, "tree", kernels_view_of(entry->path),

@@ -20,7 +20,8 @@ typedef struct kernels_tree_builder {
 
 kernels_status kernels_tree_builder_init(kernels_tree_builder *builder, kernels_error *error);
 void kernels_tree_builder_dispose(kernels_tree_builder *builder);
-/* Adds the entries of one page; `name` goes into messages. KERNELS_UNSAFE_NAME for a path or id that must not be used. */
+/* Adds the entries of one page; `name` goes into messages. KERNELS_UNSAFE_NAME for a path or id that must not be used.
+ */
 kernels_status kernels_tree_builder_add(kernels_tree_builder *builder, const kernels_node *page, const char *name,
                                         kernels_error *error);
 /* Sorts and refuses paths that stand twice and files where another entry needs a folder. The builder becomes empty. */

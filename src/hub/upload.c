@@ -40,7 +40,8 @@ kernels_status kernels_upload_hash(const kernels_upload_file *file, kernels_hash
         uint64_t size = 0;
         KERNELS_TRY(kernels_file_hash(operation->local_path, algorithm, &digest, &size, error));
         if (size != file->size) {
-            return kernels_fail(error, KERNELS_IO, "%s changed while it was uploaded; try again", operation->local_path);
+            return kernels_fail(error, KERNELS_IO, "%s changed while it was uploaded; try again",
+                                operation->local_path);
         }
     } else {
         KERNELS_TRY(kernels_hash_bytes(algorithm, operation->content.data, operation->content.size, &digest, error));
@@ -164,8 +165,9 @@ static kernels_status find_pull_request(commit_job *job, const char *commit, uin
                 kernels_view_to_u64(kernels_view_slice(ref, start.size, ref.size), number);
     }
     kernels_refs_dispose(&refs);
-    return found ? KERNELS_OK
-                 : kernels_fail(error, KERNELS_HTTP, "the pull request was opened, but the Hub does not tell its number");
+    return found
+               ? KERNELS_OK
+               : kernels_fail(error, KERNELS_HTTP, "the pull request was opened, but the Hub does not tell its number");
 }
 
 static kernels_status keep_pull_request(commit_job *job, const kernels_node *answer, const char *commit,
@@ -226,9 +228,9 @@ static kernels_status send_commit(commit_job *job, const kernels_upload *upload,
         status = read_answer(job, upload, request.url, &response, error);
     }
     kernels_http_response_dispose(&response);
-    return status == KERNELS_OK ? status
-                                : kernels_wrap(error, status, "cannot commit to '%s' of '%s'", upload->revision,
-                                               job->repo_id);
+    return status == KERNELS_OK
+               ? status
+               : kernels_wrap(error, status, "cannot commit to '%s' of '%s'", upload->revision, job->repo_id);
 }
 
 /* ---- batches ---- */
@@ -342,8 +344,8 @@ static kernels_status check_operations(const kernels_operation *operations, size
         return kernels_fail(error, KERNELS_INVALID_ARGUMENT, "a commit message is one line of text");
     }
     if (count > OPERATION_LIMIT) {
-        return kernels_fail(error, KERNELS_LIMIT, "%zu operations are more than the %zu that one upload may have", count,
-                            OPERATION_LIMIT);
+        return kernels_fail(error, KERNELS_LIMIT, "%zu operations are more than the %zu that one upload may have",
+                            count, OPERATION_LIMIT);
     }
     for (size_t i = 0; i < count; i++) {
         const char *reason = kernels_repo_path_unsafe_reason(kernels_view_of(operations[i].path));

@@ -13,9 +13,9 @@
 typedef struct kernels_upload_file {
     const kernels_operation *operation; /* an addition */
     uint64_t size;
-    bool is_large;    /* goes to the large-file store */
-    bool dropped;     /* the Hub has it already, or does not want it */
-    char sha256[65];  /* of large files */
+    bool is_large;   /* goes to the large-file store */
+    bool dropped;    /* the Hub has it already, or does not want it */
+    char sha256[65]; /* of large files */
 } kernels_upload_file;
 
 typedef struct kernels_upload {
@@ -26,7 +26,7 @@ typedef struct kernels_upload {
     bool create_pr;       /* this commit opens a pull request */
     kernels_upload_file *files;
     size_t count;
-    size_t unchanged;     /* dropped since the content is there */
+    size_t unchanged; /* dropped since the content is there */
 } kernels_upload;
 
 /* Asks the Hub how each file is stored, and drops those whose content is there. */

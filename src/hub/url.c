@@ -10,9 +10,7 @@
 #define HTTPS_PORT 443
 #define HOST_LIMIT 255
 
-static bool is_plain_host_byte(char c) {
-    return kernels_is_alnum(c) || c == '.' || c == '-' || c == '_';
-}
+static bool is_plain_host_byte(char c) { return kernels_is_alnum(c) || c == '.' || c == '-' || c == '_'; }
 
 /* Bytes that no URL we send may hold: blanks and control characters end or split a request line, a
  * backslash is "/" to some parsers. */

@@ -12,10 +12,10 @@
 #define KERNELS_URL_LIMIT ((size_t)16 * 1024)
 
 typedef struct kernels_url {
-    bool secure;       /* https */
-    kernels_view host; /* as written, "[::1]" with its brackets */
-    uint16_t port;     /* the default one when none is written */
-    kernels_view path; /* from the first "/"; may be empty */
+    bool secure;        /* https */
+    kernels_view host;  /* as written, "[::1]" with its brackets */
+    uint16_t port;      /* the default one when none is written */
+    kernels_view path;  /* from the first "/"; may be empty */
     kernels_view query; /* without "?"; data NULL when there is none */
 } kernels_url;
 

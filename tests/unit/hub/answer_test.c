@@ -62,9 +62,9 @@ static void test_mapping(void **state) {
         uint64_t code = kernels_node_find(c, "status")->as.unsigned_value;
         const char *raises = vector_text(&document, c, "raises");
         kernels_status expected = raises ? status_of_exception(raises, code) : KERNELS_OK;
-        assert_int_equal(kernels_answer_status((unsigned)code, kernels_buffer_view(&headers),
-                                               vector_text(&document, c, "url")),
-                         expected);
+        assert_int_equal(
+            kernels_answer_status((unsigned)code, kernels_buffer_view(&headers), vector_text(&document, c, "url")),
+            expected);
         kernels_buffer_dispose(&headers);
     }
     kernels_document_dispose(&document);
@@ -190,7 +190,8 @@ static void test_retry_as_asked(void **state) {
 static void test_printable(void **state) {
     (void)state;
     char out[KERNELS_PRINTABLE_SIZE];
-    kernels_printable(out, KERNELS_VIEW("a\nb\x1b\xff \xe2\x80\xae" "c \xc3\xa9"));
+    kernels_printable(out, KERNELS_VIEW("a\nb\x1b\xff \xe2\x80\xae"
+                                        "c \xc3\xa9"));
     assert_string_equal(out, "a\\x0ab\\x1b\\xff \\xe2\\x80\\xaec \xc3\xa9");
     char many[2000];
     memset(many, 'x', sizeof(many));
@@ -229,8 +230,8 @@ static void test_user_agent(void **state) {
         kernels_buffer expected = KERNELS_BUFFER_INIT(4096);
         kernels_buffer got = KERNELS_BUFFER_INIT(4096);
         expected_agent(&expected, &document, c);
-        kernels_user_agent_build(&got, "0.17.2", vector_text(&document, c, "library_part"), vector_true(in, "telemetry"),
-                                 vector_text(&document, in, "origin"));
+        kernels_user_agent_build(&got, "0.17.2", vector_text(&document, c, "library_part"),
+                                 vector_true(in, "telemetry"), vector_text(&document, in, "origin"));
         assert_string_equal(kernels_buffer_text(&got), kernels_buffer_text(&expected));
         kernels_buffer_dispose(&expected);
         kernels_buffer_dispose(&got);

@@ -24,8 +24,8 @@ static int set_up(void **state) {
     kernels_error error = KERNELS_ERROR_INIT;
     assert_non_null(f);
     assert_ok(kernels_make_temporary_directory(NULL, "cache", &f->root, &error), error);
-    const kernels_hub_options options = {.cache_directory = f->root, .endpoint = "http://127.0.0.1:9", .offline = true,
-                                         .no_token = true};
+    const kernels_hub_options options = {
+        .cache_directory = f->root, .endpoint = "http://127.0.0.1:9", .offline = true, .no_token = true};
     assert_ok(kernels_hub_new(&options, &f->hub, &error), error);
     *state = f;
     return 0;
@@ -70,8 +70,8 @@ static void check_write_case(fixture *f, kernels_document *document, const kerne
     for (size_t i = 0; i < after->count; i++) {
         char *data = NULL;
         size_t size = 0;
-        char *path = kernels_arena_printf(document->arena, "%s/%.*s", repository,
-                                          KERNELS_VIEW_ARGS(after->as.members[i].key));
+        char *path =
+            kernels_arena_printf(document->arena, "%s/%.*s", repository, KERNELS_VIEW_ARGS(after->as.members[i].key));
         assert_ok(kernels_file_read(path, 1000, &data, &size, &error), error);
         assert_true(kernels_view_equal((kernels_view){data, size}, kernels_node_text(after->as.members[i].value)));
         kernels_free(data);
@@ -212,8 +212,13 @@ static void test_dangling_link_is_not_there(void **state) {
 static void test_damaged_listings(void **state) {
     (void)state;
     static const char *const bad[] = {
-        "", "[]", "{\"files\": {}}", "{\"format_version\": 1}", "{\"format_version\": 1, \"files\": {\"../x\": {\"size\": 1}}}",
-        "{\"format_version\": 1, \"files\": {\"x\": {}}}", "{\"format_version\": 1, \"files\": {\"x\": {\"size\": 1, \"blob_id\": \"zz\"}}}",
+        "",
+        "[]",
+        "{\"files\": {}}",
+        "{\"format_version\": 1}",
+        "{\"format_version\": 1, \"files\": {\"../x\": {\"size\": 1}}}",
+        "{\"format_version\": 1, \"files\": {\"x\": {}}}",
+        "{\"format_version\": 1, \"files\": {\"x\": {\"size\": 1, \"blob_id\": \"zz\"}}}",
         "{\"format_version\": 1, \"files\": {\"x\": {\"size\": 1, \"xet_hash\": \"zz\"}}}",
         "{\"format_version\": 1, \"files\": {\"x\": {\"size\": 1}, \"x\": {\"size\": 1}}}",
     };
@@ -222,7 +227,8 @@ static void test_damaged_listings(void **state) {
         assert_false(kernels_tree_cache_parse(kernels_view_of(bad[i]), &tree));
     }
     assert_true(kernels_tree_cache_parse(
-        KERNELS_VIEW("{\"format_version\": 1, \"files\": {\"b\": {\"size\": 1, \"blob_id\": \"" COMMIT "\"}, \"a\": {\"size\": 2}}}"),
+        KERNELS_VIEW("{\"format_version\": 1, \"files\": {\"b\": {\"size\": 1, \"blob_id\": \"" COMMIT
+                     "\"}, \"a\": {\"size\": 2}}}"),
         &tree));
     assert_int_equal(tree.count, 2);
     assert_string_equal(tree.entries[0].path, "a");
@@ -252,12 +258,15 @@ static void test_tree(void **state) {
     (void)state;
     kernels_tree tree;
     kernels_error error = KERNELS_ERROR_INIT;
-    assert_ok(parse_tree("[" FILE_ENTRY("b/x") ", {\"type\": \"directory\", \"oid\": \"" COMMIT
-                         "\", \"size\": 0, \"path\": \"b\"}, {\"type\": \"symlink\", \"path\": \"l\", \"size\": 1},"
-                         "{\"type\": \"file\", \"path\": \"a\", \"size\": 5, \"oid\": null, \"lfs\": {\"oid\": \"" COMMIT
-                         "0123456789abcdef01234567\", \"size\": 7, \"pointerSize\": 3}}]",
-                         &tree, &error),
-              error);
+    assert_ok(
+        parse_tree(
+            "[" FILE_ENTRY(
+                "b/x") ", {\"type\": \"directory\", \"oid\": \"" COMMIT
+                       "\", \"size\": 0, \"path\": \"b\"}, {\"type\": \"symlink\", \"path\": \"l\", \"size\": 1},"
+                       "{\"type\": \"file\", \"path\": \"a\", \"size\": 5, \"oid\": null, \"lfs\": {\"oid\": \"" COMMIT
+                       "0123456789abcdef01234567\", \"size\": 7, \"pointerSize\": 3}}]",
+            &tree, &error),
+        error);
     assert_int_equal(tree.count, 3);
     assert_string_equal(tree.entries[0].path, "a");
     assert_int_equal(tree.entries[0].size, 7);
@@ -271,13 +280,24 @@ static void test_tree(void **state) {
 static void test_hostile_trees(void **state) {
     (void)state;
     static const char *const pages[] = {
-        "[" FILE_ENTRY("../x") "]", "[" FILE_ENTRY("/x") "]", "[" FILE_ENTRY("a/../x") "]", "[" FILE_ENTRY("a\\\\b") "]",
-        "[" FILE_ENTRY("a\\u0000b") "]", "[" FILE_ENTRY("C:x") "]", "[" FILE_ENTRY("") "]", "[" FILE_ENTRY("a//b") "]",
-        "[" FILE_ENTRY("a") "," FILE_ENTRY("a") "]", "[" FILE_ENTRY("a") "," FILE_ENTRY("a-b") "," FILE_ENTRY("a/b") "]",
+        "[" FILE_ENTRY("../x") "]",
+        "[" FILE_ENTRY("/x") "]",
+        "[" FILE_ENTRY("a/../x") "]",
+        "[" FILE_ENTRY("a\\\\b") "]",
+        "[" FILE_ENTRY("a\\u0000b") "]",
+        "[" FILE_ENTRY("C:x") "]",
+        "[" FILE_ENTRY("") "]",
+        "[" FILE_ENTRY("a//b") "]",
+        "[" FILE_ENTRY("a") "," FILE_ENTRY("a") "]",
+        "[" FILE_ENTRY("a") "," FILE_ENTRY("a-b") "," FILE_ENTRY("a/b") "]",
         "[{\"type\": \"file\", \"path\": \"a\", \"size\": 1, \"oid\": \"../../x\"}]",
-        "[{\"type\": \"file\", \"path\": \"a\", \"size\": -1}]", "[{\"type\": \"file\", \"path\": \"a\"}]",
+        "[{\"type\": \"file\", \"path\": \"a\", \"size\": -1}]",
+        "[{\"type\": \"file\", \"path\": \"a\"}]",
         "[{\"type\": \"file\", \"path\": \"a\", \"size\": 1, \"lfs\": {\"oid\": \"" COMMIT "\", \"size\": 1}}]",
-        "[{\"path\": \"a\", \"size\": 1}]", "[1]", "{}", "null",
+        "[{\"path\": \"a\", \"size\": 1}]",
+        "[1]",
+        "{}",
+        "null",
     };
     for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++) {
         kernels_tree tree;
@@ -316,8 +336,10 @@ static void test_offline_requests(void **state) {
 
 static void test_refused_names(void **state) {
     fixture *f = *state;
-    kernels_tree_entry entries[] = {{.path = "A", .size = 1, .oid = COMMIT}, {.path = "a", .size = 1, .oid = COMMIT},
-                                    {.path = "../x", .size = 1, .oid = COMMIT}, {.path = "d", .is_directory = true}};
+    kernels_tree_entry entries[] = {{.path = "A", .size = 1, .oid = COMMIT},
+                                    {.path = "a", .size = 1, .oid = COMMIT},
+                                    {.path = "../x", .size = 1, .oid = COMMIT},
+                                    {.path = "d", .is_directory = true}};
     const kernels_tree_entry *both[] = {&entries[0], &entries[1]};
     const kernels_tree_entry *outside[] = {&entries[2]};
     const kernels_tree_entry *folder[] = {&entries[3]};
@@ -334,11 +356,16 @@ static void test_refused_names(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_write_refs),          TEST(test_offline_versions),
-        TEST(test_snapshot),            TEST(test_variant_by_listing),
-        TEST(test_variant_by_metadata), TEST(test_dangling_link_is_not_there),
-        TEST(test_damaged_listings),    TEST(test_tree),
-        TEST(test_hostile_trees),       TEST(test_offline_requests),
+        TEST(test_write_refs),
+        TEST(test_offline_versions),
+        TEST(test_snapshot),
+        TEST(test_variant_by_listing),
+        TEST(test_variant_by_metadata),
+        TEST(test_dangling_link_is_not_there),
+        TEST(test_damaged_listings),
+        TEST(test_tree),
+        TEST(test_hostile_trees),
+        TEST(test_offline_requests),
         TEST(test_refused_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

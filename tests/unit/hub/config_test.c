@@ -120,8 +120,8 @@ static void test_variables_in_paths(void **state) {
 
 static void test_unusable_endpoint(void **state) {
     (void)state;
-    static const char *const endpoints[] = {"huggingface.co", "ftp://host", "http://user@host", "http://host/a b",
-                                            "http://host:99999", "http://", "http://host?x=1"};
+    static const char *const endpoints[] = {"huggingface.co",    "ftp://host", "http://user@host", "http://host/a b",
+                                            "http://host:99999", "http://",    "http://host?x=1"};
     for (size_t i = 0; i < sizeof(endpoints) / sizeof(endpoints[0]); i++) {
         pair variables[] = {{"HOME", HOME}, {"HF_ENDPOINT", endpoints[i]}, {NULL, NULL}};
         kernels_error error = KERNELS_ERROR_INIT;

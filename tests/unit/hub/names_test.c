@@ -55,10 +55,11 @@ static void test_file_names(void **state) {
     }
     assert_non_null(kernels_repo_path_unsafe_reason((kernels_view){"a\0b", 3}));
     assert_non_null(kernels_repo_path_unsafe_reason(KERNELS_VIEW("a\nb")));
-    char deep[200] = "a";
-    for (size_t i = 0; i < 64; i++) {
-        strncat(deep, "/a", sizeof(deep) - strlen(deep) - 1);
+    char deep[130]; /* 65 components: "a/a/.../a" */
+    for (size_t i = 0; i < sizeof(deep) - 1; i++) {
+        deep[i] = i % 2 ? '/' : 'a';
     }
+    deep[sizeof(deep) - 1] = '\0';
     assert_non_null(kernels_repo_path_unsafe_reason(kernels_view_of(deep)));
     assert_null(kernels_repo_path_unsafe_reason(kernels_view_of(deep + 2)));
     kernels_document_dispose(&document);
@@ -88,11 +89,9 @@ static void test_file_urls(void **state) {
         if (type && strcmp(type, "dataset") == 0) {
             continue; /* not a type of ours */
         }
-        char *url = kernels_repo_file_url("{ENDPOINT}",
-                                          type && strcmp(type, "kernel") == 0 ? KERNELS_REPOSITORY_KERNEL
-                                                                              : KERNELS_REPOSITORY_MODEL,
-                                          vector_text(&document, c, "repo_id"), revision ? revision : "main",
-                                          vector_text(&document, c, "filename"));
+        char *url = kernels_repo_file_url(
+            "{ENDPOINT}", type && strcmp(type, "kernel") == 0 ? KERNELS_REPOSITORY_KERNEL : KERNELS_REPOSITORY_MODEL,
+            vector_text(&document, c, "repo_id"), revision ? revision : "main", vector_text(&document, c, "filename"));
         assert_string_equal(url, vector_text(&document, c, "url"));
         kernels_free(url);
     }
@@ -168,9 +167,9 @@ static void test_url_parts(void **state) {
     assert_int_equal(url.port, 8);
     assert_int_equal(kernels_url_parse(KERNELS_VIEW("http://[::1]"), &url, NULL), KERNELS_OK);
     assert_int_equal(url.port, 80);
-    static const char *const bad[] = {"",           "http:/h",        "http://h\\@e/",  "http://a@b/",   "http://h:0/",
-                                      "http://h:x", "http://h /",     "http://h/\r\nX", "file:///etc",   "http://:80/",
-                                      "http://[/",  "http://[x y]/",  "http://h:-1/",   "http://h%00/x", "//h/x"};
+    static const char *const bad[] = {"",           "http:/h",       "http://h\\@e/",  "http://a@b/",   "http://h:0/",
+                                      "http://h:x", "http://h /",    "http://h/\r\nX", "file:///etc",   "http://:80/",
+                                      "http://[/",  "http://[x y]/", "http://h:-1/",   "http://h%00/x", "//h/x"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         assert_int_equal(kernels_url_parse(kernels_view_of(bad[i]), &url, NULL), KERNELS_INVALID_ARGUMENT);
     }
@@ -203,9 +202,9 @@ static void test_url_references(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_folder_names), cmocka_unit_test(test_file_names),  cmocka_unit_test(test_etags),
-        cmocka_unit_test(test_file_urls),    cmocka_unit_test(test_api_urls),    cmocka_unit_test(test_pointers),
-        cmocka_unit_test(test_token_hosts),  cmocka_unit_test(test_revisions),   cmocka_unit_test(test_url_parts),
+        cmocka_unit_test(test_folder_names),   cmocka_unit_test(test_file_names), cmocka_unit_test(test_etags),
+        cmocka_unit_test(test_file_urls),      cmocka_unit_test(test_api_urls),   cmocka_unit_test(test_pointers),
+        cmocka_unit_test(test_token_hosts),    cmocka_unit_test(test_revisions),  cmocka_unit_test(test_url_parts),
         cmocka_unit_test(test_url_references),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -80,8 +80,8 @@ static kernels_status fetch_files(driver *d, const kernels_tree *tree, const cha
         }
     }
     char *snapshot = NULL;
-    kernels_status status = kernels_hub_fetch(d->hub, d->type, d->words[0], commit, files, count, d->words[1],
-                                              &snapshot, &d->error);
+    kernels_status status =
+        kernels_hub_fetch(d->hub, d->type, d->words[0], commit, files, count, d->words[1], &snapshot, &d->error);
     if (status == KERNELS_OK) {
         printf("%s\n", snapshot);
     }
@@ -124,9 +124,7 @@ static kernels_status run_check(driver *d) {
     return kernels_cache_check_variant(d->hub, d->type, d->words[0], d->words[1], d->words[2], &d->error);
 }
 
-static kernels_status run_publisher(driver *d) {
-    return kernels_hub_check_publisher(d->hub, d->words[0], &d->error);
-}
+static kernels_status run_publisher(driver *d) { return kernels_hub_check_publisher(d->hub, d->words[0], &d->error); }
 
 static kernels_status run_whoami(driver *d) {
     char *name = NULL;
@@ -167,8 +165,8 @@ static kernels_status commit(driver *d, bool create_pr) {
         count++;
     }
     kernels_commit_result result;
-    KERNELS_TRY(kernels_hub_commit(d->hub, d->type, d->words[0], d->words[1], operations, count, d->words[2],
-                                   create_pr, &result, &d->error));
+    KERNELS_TRY(kernels_hub_commit(d->hub, d->type, d->words[0], d->words[1], operations, count, d->words[2], create_pr,
+                                   &result, &d->error));
     printf("commit %s added %zu deleted %zu unchanged %zu pr %" PRIu64 " %s\n", result.commit[0] ? result.commit : "-",
            result.added, result.deleted, result.unchanged, result.pull_request,
            result.pull_request_url ? result.pull_request_url : "-");
@@ -186,10 +184,18 @@ static const struct {
     int words;
     kernels_status (*run)(driver *d);
 } commands[] = {
-    {"refs", true, 1, run_refs},         {"tree", true, 2, run_tree},         {"revision", true, 2, run_revision},
-    {"fetch", true, 2, run_fetch},       {"snapshot", true, 2, run_snapshot}, {"versions", false, 1, run_versions},
-    {"check", true, 3, run_check},       {"publisher", false, 1, run_publisher}, {"whoami", false, 0, run_whoami},
-    {"create", true, 1, run_create},     {"branch", true, 2, run_branch},     {"commit", true, 3, run_commit},
+    {"refs", true, 1, run_refs},
+    {"tree", true, 2, run_tree},
+    {"revision", true, 2, run_revision},
+    {"fetch", true, 2, run_fetch},
+    {"snapshot", true, 2, run_snapshot},
+    {"versions", false, 1, run_versions},
+    {"check", true, 3, run_check},
+    {"publisher", false, 1, run_publisher},
+    {"whoami", false, 0, run_whoami},
+    {"create", true, 1, run_create},
+    {"branch", true, 2, run_branch},
+    {"commit", true, 3, run_commit},
     {"pr", true, 3, run_pr},
 };
 
@@ -210,12 +216,11 @@ static int run_command(driver *d, size_t index, int argc, char **argv) {
         return 2;
     }
     d->type = commands[index].has_type && strcmp(argv[2], "model") == 0 ? KERNELS_REPOSITORY_MODEL
-                                                                       : KERNELS_REPOSITORY_KERNEL;
+                                                                        : KERNELS_REPOSITORY_KERNEL;
     d->count = argc - skip;
     d->words = argv + skip;
-    const kernels_hub_options options = {.log = print_log,
-                                         .progress = getenv("DRIVER_PROGRESS") ? print_progress : NULL,
-                                         .user_agent = "driver/1"};
+    const kernels_hub_options options = {
+        .log = print_log, .progress = getenv("DRIVER_PROGRESS") ? print_progress : NULL, .user_agent = "driver/1"};
     kernels_status status = kernels_hub_new(&options, &d->hub, &d->error);
     if (status == KERNELS_OK) {
         status = commands[index].run(d);
