@@ -78,7 +78,7 @@ def bench_first_result(runs: int, env: dict[str, str]) -> list[dict]:
     program = next(aot / one["file"] for one in manifest["functions"][0]["specialisations"]
                    if one["platform"] == "cpu" and one["inputs"] == ["f32[256,1024]"])
     plugin = next(environment.rglob("xla_cpu_pjrt.so"))
-    ours = measure([KERNELS, "run", RELU, "relu", "--input", "f32[256,1024]:random", "--plugin", plugin], runs, env)
+    ours = measure([KERNELS, "run", RELU / "result", "relu", "--input", "f32[256,1024]:random", "--plugin", plugin], runs, env)
     peer = measure([environment / "bin" / "python", ROOT / "bench" / "first_result.py", program], runs,
                    {**env, "JAX_PLATFORMS": "cpu"})
     return [compare("TPU kernel from disk to first result, C against import jax", "s", ours["seconds"],

@@ -2,6 +2,7 @@
 /* Parsing command lines. The texts made from the same tables: options_text.c, options_completion.c. */
 #include "base/options.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -351,6 +352,7 @@ static size_t count_options(const kernels_command *command) {
 }
 
 static int run_command(kernels_arguments *state, void *payload) {
+    assert(state->command);
     state->option_count = count_options(state->command);
     state->values = kernels_calloc(state->option_count + 1, sizeof *state->values);
     if (!state->values) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/view.h"
 
+#include <assert.h>
 #include <string.h>
 
 kernels_view kernels_view_of(const char *text) {
@@ -8,6 +9,7 @@ kernels_view kernels_view_of(const char *text) {
 }
 
 bool kernels_view_equal(kernels_view a, kernels_view b) {
+    assert((a.data || a.size == 0) && (b.data || b.size == 0));
     return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
 }
 

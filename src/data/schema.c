@@ -236,7 +236,7 @@ static kernels_status store_text(kernels_reader *reader, kernels_view text, cons
 
 kernels_status kernels_read_text(kernels_reader *reader, const kernels_place *place, const kernels_node *node,
                                  void *target, void *second) {
-    kernels_view text;
+    kernels_view text = {0};
     KERNELS_TRY(kernels_read_view(reader, place, node, "a string", &text));
     set_given(second);
     return store_text(reader, text, target);
@@ -297,7 +297,7 @@ kernels_status kernels_read_name(kernels_reader *reader, const kernels_place *pl
     static const char expected[] =
         "a kernel name (a lower-case letter, then lower-case letters, digits and dashes, the last one no dash, "
         "at least two characters, such as my-kernel)";
-    kernels_view text;
+    kernels_view text = {0};
     KERNELS_TRY(kernels_read_view(reader, place, node, expected, &text));
     if (!kernels_name_is_valid(text)) {
         return kernels_reader_bad_value(reader, place, expected, text);
@@ -309,7 +309,7 @@ kernels_status kernels_read_object_id(kernels_reader *reader, const kernels_plac
                                       void *target, void *second) {
     (void)second;
     static const char expected[] = "a git object id of 40 or 64 hexadecimal digits";
-    kernels_view text;
+    kernels_view text = {0};
     KERNELS_TRY(kernels_read_view(reader, place, node, expected, &text));
     if (!kernels_object_id_is_valid(text)) {
         return kernels_reader_fail(reader, place,
@@ -343,7 +343,7 @@ static kernels_status place_failure(kernels_reader *reader, const kernels_place 
 kernels_status kernels_read_git_url(kernels_reader *reader, const kernels_place *place, const kernels_node *node,
                                     void *target, void *second) {
     (void)second;
-    kernels_view text;
+    kernels_view text = {0};
     KERNELS_TRY(kernels_read_view(reader, place, node, "a git URL as a string", &text));
     kernels_error inner = KERNELS_ERROR_INIT;
     kernels_status status = kernels_git_url_check(text, &inner);
@@ -357,7 +357,7 @@ static kernels_status read_version(kernels_reader *reader, const kernels_place *
                                    size_t wanted, kernels_version *version) {
     const char *expected = wanted == 2 ? "a version of 2 parts as a string, such as \"2.10\""
                                        : "a version of 3 parts as a string, such as \"0.17.0\"";
-    kernels_view text;
+    kernels_view text = {0};
     KERNELS_TRY(kernels_read_view(reader, place, node, expected, &text));
     kernels_error inner = KERNELS_ERROR_INIT;
     kernels_status status = kernels_version_parse(text, version, &inner);
@@ -390,7 +390,7 @@ kernels_status kernels_read_version3(kernels_reader *reader, const kernels_place
 kernels_status kernels_read_backend(kernels_reader *reader, const kernels_place *place, const kernels_node *node,
                                     void *target, void *second) {
     (void)second;
-    kernels_view text;
+    kernels_view text = {0};
     KERNELS_TRY(kernels_read_view(reader, place, node, KERNELS_BACKENDS_TEXT, &text));
     if (kernels_backend_parse(text, target, NULL) != KERNELS_OK) {
         return kernels_reader_bad_value(reader, place, KERNELS_BACKENDS_TEXT, text);
