@@ -106,9 +106,12 @@ static kernels_status identify_by_path(const char *path, identity *who, kernels_
     if (path && kernels_init_split_name(kernels_view_of(path), &who->owner, &who->repository)) {
         return KERNELS_OK;
     }
-    KERNELS_CLEANUP_FREE char *absolute = kernels_path_absolute(path ? path : ".");
+    kernels_view last = kernels_path_name(path ? path : ".");
+    bool is_here = kernels_view_equal_text(last, ".") || kernels_view_equal_text(last, "..");
+    KERNELS_CLEANUP_FREE char *absolute =
+        is_here ? kernels_path_resolve(path ? path : ".") : kernels_path_absolute(path);
     if (!absolute) {
-        return kernels_fail_no_memory(error);
+        return kernels_fail(error, KERNELS_FILE_NOT_FOUND, "%s is not a directory", path ? path : ".");
     }
     kernels_view name = kernels_path_name(absolute);
     who->directory = path ? path : ".";
