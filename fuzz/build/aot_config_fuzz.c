@@ -21,8 +21,7 @@ static void check_function(const kernels_aot_function *function) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     kernels_error error = KERNELS_ERROR_INIT;
     kernels_aot_config config;
-    if (kernels_aot_config_parse((kernels_view){(const char *)data, size}, "aot.toml", &config, &error) ==
-        KERNELS_OK) {
+    if (kernels_aot_config_parse((kernels_view){(const char *)data, size}, "aot.toml", &config, &error) == KERNELS_OK) {
         for (size_t i = 0; i < config.count; i++) {
             check_function(&config.functions[i]);
         }

@@ -18,9 +18,8 @@ static const struct {
     const char *generation, *topology;
     bool is_default;
 } topologies[] = {
-    {"v2", "v2:2x2", false},    {"v3", "v3:2x2", false},    {"v4", "v4:2x2x1", true},
-    {"v5e", "v5e:1x1", true},   {"v5p", "v5p:2x2x1", true}, {"v6e", "v6e:1x1", true},
-    {"tpu7x", "tpu7x:2x2x1", true},
+    {"v2", "v2:2x2", false},    {"v3", "v3:2x2", false},  {"v4", "v4:2x2x1", true},       {"v5e", "v5e:1x1", true},
+    {"v5p", "v5p:2x2x1", true}, {"v6e", "v6e:1x1", true}, {"tpu7x", "tpu7x:2x2x1", true},
 };
 #define TOPOLOGY_COUNT (sizeof(topologies) / sizeof(topologies[0]))
 
@@ -107,8 +106,8 @@ static kernels_status read_identifier(const aot_reader *reader, const kernels_no
     return *text != NULL ? KERNELS_OK : kernels_fail_no_memory(reader->error);
 }
 
-static kernels_status check_array(const aot_reader *reader, const kernels_node *node, const char *key,
-                                  size_t minimum, size_t maximum) {
+static kernels_status check_array(const aot_reader *reader, const kernels_node *node, const char *key, size_t minimum,
+                                  size_t maximum) {
     if (!kernels_node_is(node, KERNELS_NODE_ARRAY)) {
         return fail_type(reader, node, key, "a list");
     }
@@ -161,9 +160,8 @@ static kernels_status read_source(const aot_reader *reader, const kernels_node *
     kernels_view attribute = kernels_view_slice(text, colon + 1, text.size);
     const char *unsafe = kernels_path_unsafe_reason(file);
     if (unsafe != NULL) {
-        return kernels_fail(reader->error, KERNELS_UNSAFE_NAME,
-                            "%s:%u:%u: %s: FILE must be inside the project: %s", reader->name, node->begin.line,
-                            node->begin.column, key, unsafe);
+        return kernels_fail(reader->error, KERNELS_UNSAFE_NAME, "%s:%u:%u: %s: FILE must be inside the project: %s",
+                            reader->name, node->begin.line, node->begin.column, key, unsafe);
     }
     if (!is_identifier(attribute)) {
         return fail_at(reader, node->begin, KERNELS_SCHEMA, key, "ATTRIBUTE is not the name of a function");
@@ -247,15 +245,14 @@ static kernels_status read_generations(const aot_reader *reader, const kernels_n
         if (kernels_tpu_topology(generations->items[i]) == NULL) {
             return kernels_fail(reader->error, KERNELS_SCHEMA,
                                 "%s:%u:%u: generations: unknown TPU generation \"%s\"; known: %s", reader->name,
-                                node->as.items[i]->begin.line, node->as.items[i]->begin.column,
-                                generations->items[i], kernels_tpu_generation_list());
+                                node->as.items[i]->begin.line, node->as.items[i]->begin.column, generations->items[i],
+                                kernels_tpu_generation_list());
         }
     }
     return KERNELS_OK;
 }
 
-static kernels_status read_number(const aot_reader *reader, const kernels_node *node, const char *key,
-                                  double *number) {
+static kernels_status read_number(const aot_reader *reader, const kernels_node *node, const char *key, double *number) {
     if (node == NULL) {
         return KERNELS_OK;
     }
@@ -318,9 +315,8 @@ static kernels_status read_platforms(const aot_reader *reader, const kernels_nod
 
 static kernels_status read_function(const aot_reader *reader, const kernels_node *node,
                                     kernels_aot_function *function) {
-    static const char *const keys[] = {"name",      "source",      "arguments", "specialisations",
-                                       "reference", "generations", "tolerance", "platforms",
-                                       NULL};
+    static const char *const keys[] = {
+        "name", "source", "arguments", "specialisations", "reference", "generations", "tolerance", "platforms", NULL};
     const kernels_node *name, *source, *arguments, *specialisations;
     KERNELS_TRY(check_keys(reader, node, "function", keys));
     KERNELS_TRY(require(reader, node, "name", &name));
@@ -329,8 +325,7 @@ static kernels_status read_function(const aot_reader *reader, const kernels_node
     KERNELS_TRY(require(reader, node, "specialisations", &specialisations));
     KERNELS_TRY(read_identifier(reader, name, "name", &function->name));
     KERNELS_TRY(read_source(reader, source, "source", &function->source));
-    KERNELS_TRY(read_identifiers(reader, arguments, "arguments", 0, KERNELS_AOT_ARGUMENTS_MAX,
-                                 &function->arguments));
+    KERNELS_TRY(read_identifiers(reader, arguments, "arguments", 0, KERNELS_AOT_ARGUMENTS_MAX, &function->arguments));
     KERNELS_TRY(read_specialisations(reader, specialisations, function));
     const kernels_node *reference = kernels_node_find(node, "reference");
     if (reference != NULL) {
@@ -341,8 +336,7 @@ static kernels_status read_function(const aot_reader *reader, const kernels_node
     return read_platforms(reader, kernels_node_find(node, "platforms"), function);
 }
 
-static kernels_status read_functions(const aot_reader *reader, const kernels_node *node,
-                                     kernels_aot_config *config) {
+static kernels_status read_functions(const aot_reader *reader, const kernels_node *node, kernels_aot_config *config) {
     KERNELS_TRY(check_array(reader, node, "function", 1, KERNELS_AOT_FUNCTIONS_MAX));
     kernels_aot_function *functions = kernels_arena_array(reader->arena, node->count, sizeof(*functions));
     if (functions == NULL) {

@@ -84,8 +84,7 @@ static kernels_status write_file(manifest_writer *writer, const kernels_node *fa
         return malformed(writer, "file");
     }
     KERNELS_CLEANUP_FREE char *terminated = kernels_strndup(name.data, name.size);
-    KERNELS_CLEANUP_FREE char *path =
-        terminated != NULL ? kernels_path_join(writer->directory, terminated) : NULL;
+    KERNELS_CLEANUP_FREE char *path = terminated != NULL ? kernels_path_join(writer->directory, terminated) : NULL;
     if (path == NULL) {
         return kernels_fail_no_memory(writer->error);
     }

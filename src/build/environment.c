@@ -265,8 +265,7 @@ static kernels_status run_step(const char *const *arguments, unsigned timeout_ms
                                kernels_error *error) {
     static const char *const environment[] = {"PYTHONHOME", "PYTHONPATH", "PIP_REQUIRE_VIRTUALENV",
                                               "PIP_USER",   "PIP_TARGET", NULL};
-    kernels_process_options options = {
-        .arguments = arguments, .environment = environment, .timeout_ms = timeout_ms};
+    kernels_process_options options = {.arguments = arguments, .environment = environment, .timeout_ms = timeout_ms};
     kernels_process_result result;
     kernels_status status = kernels_process_run(&options, &result, error);
     if (status != KERNELS_OK && status != KERNELS_TIMEOUT) {
@@ -300,9 +299,20 @@ static kernels_status make(const kernels_environment_options *options, const env
     KERNELS_TRY(run_step(venv, VENV_TIMEOUT_MS, "python -m venv", error));
     KERNELS_TRY(write_requirements(options, plan, requirements, error));
     report(options, "installing the wheels (only those with the hashes of the lock)");
-    const char *pip[] = {plan->environment.python, "-I", "-m", "pip", "install", "--quiet", "--no-input",
-                         "--disable-pip-version-check", "--require-hashes", "--only-binary=:all:", "--no-deps", "-r",
-                         requirements, NULL};
+    const char *pip[] = {plan->environment.python,
+                         "-I",
+                         "-m",
+                         "pip",
+                         "install",
+                         "--quiet",
+                         "--no-input",
+                         "--disable-pip-version-check",
+                         "--require-hashes",
+                         "--only-binary=:all:",
+                         "--no-deps",
+                         "-r",
+                         requirements,
+                         NULL};
     KERNELS_TRY(run_step(pip, INSTALL_TIMEOUT_MS, "pip install", error));
     return kernels_file_write(plan->complete, KERNELS_VIEW("complete\n"), 0, error);
 }
@@ -313,9 +323,9 @@ static void report_plan(const kernels_environment_options *options, const enviro
     for (size_t i = 0; i < plan->lock.count; i++) {
         size += plan->lock.wheels[i].size;
     }
-    kernels_buffer_printf(&text, "build environment \"%s\": %zu wheels, %llu MB to download unless already there, into %s",
-                          plan->name, plan->lock.count, (unsigned long long)(size / 1000000),
-                          plan->environment.directory);
+    kernels_buffer_printf(
+        &text, "build environment \"%s\": %zu wheels, %llu MB to download unless already there, into %s", plan->name,
+        plan->lock.count, (unsigned long long)(size / 1000000), plan->environment.directory);
     report(options, kernels_buffer_text(&text));
 }
 
@@ -336,8 +346,8 @@ static kernels_status make_once(const kernels_environment_options *options, cons
     return status;
 }
 
-kernels_status kernels_environment_provide(const kernels_environment_options *options,
-                                           kernels_environment *environment, kernels_error *error) {
+kernels_status kernels_environment_provide(const kernels_environment_options *options, kernels_environment *environment,
+                                           kernels_error *error) {
     environment_plan plan;
     options = options != NULL ? options : &default_options;
     KERNELS_TRY(plan_new(options, &plan, error));
@@ -362,11 +372,10 @@ kernels_status kernels_environment_find(const kernels_environment_options *optio
     options = options != NULL ? options : &default_options;
     KERNELS_TRY(plan_new(options, &plan, error));
     if (!kernels_file_exists(plan.complete)) {
-        kernels_status status =
-            kernels_fail(error, KERNELS_NOT_FOUND,
-                         "the build environment \"%s\" is not in the store (%s): make it with "
-                         "`kernel-builder env fetch %s`",
-                         plan.name, plan.parent, plan.name);
+        kernels_status status = kernels_fail(error, KERNELS_NOT_FOUND,
+                                             "the build environment \"%s\" is not in the store (%s): make it with "
+                                             "`kernel-builder env fetch %s`",
+                                             plan.name, plan.parent, plan.name);
         plan_dispose(&plan);
         return status;
     }

@@ -37,8 +37,8 @@ kernels_status kernels_environment_find(const kernels_environment_options *optio
                                         kernels_error *error);
 /* As above, and makes it when it is not there: needs the licences of its wheels accepted
  * (KERNELS_PERMISSION names them), the lock's Python, and pip's way to the wheels. */
-kernels_status kernels_environment_provide(const kernels_environment_options *options,
-                                           kernels_environment *environment, kernels_error *error);
+kernels_status kernels_environment_provide(const kernels_environment_options *options, kernels_environment *environment,
+                                           kernels_error *error);
 void kernels_environment_dispose(kernels_environment *environment);
 
 /* The folder of the store, not made by this call. Heap text. */

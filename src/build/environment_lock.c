@@ -10,10 +10,9 @@ typedef struct lock_reader {
     kernels_error *error;
 } lock_reader;
 
-static kernels_status fail_at(const lock_reader *reader, kernels_position position, const char *key,
-                              const char *text) {
-    return kernels_fail(reader->error, KERNELS_SCHEMA, "%s:%u:%u: %s: %s", reader->name, position.line,
-                        position.column, key, text);
+static kernels_status fail_at(const lock_reader *reader, kernels_position position, const char *key, const char *text) {
+    return kernels_fail(reader->error, KERNELS_SCHEMA, "%s:%u:%u: %s: %s", reader->name, position.line, position.column,
+                        key, text);
 }
 
 static kernels_status check_keys(const lock_reader *reader, const kernels_node *table, const char *const *known) {
@@ -25,8 +24,7 @@ static kernels_status check_keys(const lock_reader *reader, const kernels_node *
         }
         if (!found) {
             return kernels_fail(reader->error, KERNELS_SCHEMA, "%s:%u:%u: unknown key \"%.*s\"", reader->name,
-                                member->key_position.line, member->key_position.column,
-                                KERNELS_VIEW_ARGS(member->key));
+                                member->key_position.line, member->key_position.column, KERNELS_VIEW_ARGS(member->key));
         }
     }
     return KERNELS_OK;
@@ -67,8 +65,8 @@ static kernels_status read_text(const lock_reader *reader, const kernels_node *t
     }
     kernels_view view = kernels_node_text(node);
     if (view.data == NULL || !is_valid(view)) {
-        return kernels_fail(reader->error, KERNELS_SCHEMA, "%s:%u:%u: %s: expected %s", reader->name,
-                            node->begin.line, node->begin.column, key, expected);
+        return kernels_fail(reader->error, KERNELS_SCHEMA, "%s:%u:%u: %s: expected %s", reader->name, node->begin.line,
+                            node->begin.column, key, expected);
     }
     *text = kernels_arena_copy_text(reader->arena, view);
     return *text != NULL ? KERNELS_OK : kernels_fail_no_memory(reader->error);
@@ -77,8 +75,7 @@ static kernels_status read_text(const lock_reader *reader, const kernels_node *t
 static bool is_pypi(kernels_view text) { return kernels_view_equal_text(text, "pypi"); }
 
 static kernels_status read_wheel(const lock_reader *reader, const kernels_node *table, kernels_lock_wheel *wheel) {
-    static const char *const keys[] = {"name", "version", "file", "sha256", "size", "source", "roles", "licence",
-                                       NULL};
+    static const char *const keys[] = {"name", "version", "file", "sha256", "size", "source", "roles", "licence", NULL};
     const char *source;
     if (!kernels_node_is(table, KERNELS_NODE_OBJECT)) {
         return fail_at(reader, table->begin, "wheel", "expected tables [[wheel]]");
@@ -110,8 +107,7 @@ static kernels_status read_lock(const lock_reader *reader, kernels_environment_l
     }
     KERNELS_TRY(read_text(reader, root, "python", is_python_version, "a version such as \"3.11\"", &lock->python));
     const kernels_node *wheels = kernels_node_find(root, "wheel");
-    if (!kernels_node_is(wheels, KERNELS_NODE_ARRAY) || wheels->count == 0 ||
-        wheels->count > KERNELS_LOCK_WHEELS_MAX) {
+    if (!kernels_node_is(wheels, KERNELS_NODE_ARRAY) || wheels->count == 0 || wheels->count > KERNELS_LOCK_WHEELS_MAX) {
         return kernels_fail(reader->error, KERNELS_SCHEMA, "%s: expected 1 to %u tables [[wheel]]", reader->name,
                             KERNELS_LOCK_WHEELS_MAX);
     }

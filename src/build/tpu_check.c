@@ -83,8 +83,7 @@ static kernels_status verify_programs(const tpu_check *check) {
     return KERNELS_OK;
 }
 
-static kernels_status find_plugin(const tpu_check *check, const char *platform, const char *given,
-                                  const char **path) {
+static kernels_status find_plugin(const tpu_check *check, const char *platform, const char *given, const char **path) {
     kernels_pjrt_search_options search = {.plugin = given, .site_packages = check->options->site_packages};
     KERNELS_CLEANUP_FREE char *found = NULL;
     KERNELS_TRY(kernels_pjrt_plugin_search(platform, &search, &found, NULL, check->error));
@@ -180,8 +179,7 @@ static void take_compile(kernels_tpu_report *report, const kernels_tpu_job *job,
     compile->stats = job->stats;
     if (job->outcome == KERNELS_TPU_FAILED) {
         report->passed = false;
-        compile->has_allocation =
-            kernels_tpu_message_allocation(kernels_view_of(job->message), &compile->allocation);
+        compile->has_allocation = kernels_tpu_message_allocation(kernels_view_of(job->message), &compile->allocation);
     }
 }
 
@@ -193,8 +191,9 @@ static kernels_status run_compiles(const tpu_check *check) {
         return KERNELS_OK;
     }
     if (!kernels_tpu_check_is_possible()) {
-        return kernels_fail(check->error, KERNELS_UNSUPPORTED, "TPU kernels can be checked on x86_64 Linux only: "
-                                                               "there is no libtpu for this machine");
+        return kernels_fail(check->error, KERNELS_UNSUPPORTED,
+                            "TPU kernels can be checked on x86_64 Linux only: "
+                            "there is no libtpu for this machine");
     }
     KERNELS_TRY(find_plugin(check, "tpu", check->options->libtpu, &report->libtpu));
     kernels_tpu_jobs_options options = jobs_options(check, report->libtpu);
@@ -210,9 +209,10 @@ static kernels_status run_compiles(const tpu_check *check) {
 static kernels_status add_comparison(const tpu_check *check, const kernels_signature *function,
                                      const kernels_specialisation *specialisation) {
     kernels_tpu_comparison *row = &check->report->comparisons[check->report->comparison_count];
-    *row = (kernels_tpu_comparison){
-        .inputs = "", .outcome = KERNELS_TPU_SKIPPED, .message = "not exported for cpu",
-        .largest_difference = (double)NAN};
+    *row = (kernels_tpu_comparison){.inputs = "",
+                                    .outcome = KERNELS_TPU_SKIPPED,
+                                    .message = "not exported for cpu",
+                                    .largest_difference = (double)NAN};
     KERNELS_TRY(copy_text(check, function->name, &row->function));
     if (specialisation != NULL) {
         row->message = NULL;

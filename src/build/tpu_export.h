@@ -12,10 +12,10 @@
 #include "kernels/base.h"
 
 typedef struct kernels_tpu_export_options {
-    const char *source_dir;   /* holds aot.toml and the files it names */
-    const char *variant_dir;  /* aot/ is written below it; an aot/ that is there is replaced */
-    const char *python;       /* interpreter that has jax: kernels_environment.python */
-    unsigned timeout_seconds; /* 0 = KERNELS_TPU_EXPORT_TIMEOUT */
+    const char *source_dir;                       /* holds aot.toml and the files it names */
+    const char *variant_dir;                      /* aot/ is written below it; an aot/ that is there is replaced */
+    const char *python;                           /* interpreter that has jax: kernels_environment.python */
+    unsigned timeout_seconds;                     /* 0 = KERNELS_TPU_EXPORT_TIMEOUT */
     void (*log)(void *payload, const char *line); /* progress and the exporter's messages, may be NULL */
     void *payload;
 } kernels_tpu_export_options;

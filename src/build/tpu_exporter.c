@@ -135,8 +135,8 @@ static kernels_status judge(const kernels_tpu_exporter *exporter, const kernels_
 
 /* Nothing of the caller's environment reaches the exporter: the same source gives the same bytes everywhere.
  * No TPU is looked for; libtpu is told what it would else ask a metadata service for. */
-static kernels_status start(const kernels_tpu_exporter *exporter, kernels_tpu_exporter_mode mode,
-                            const char *request, kernels_error *error) {
+static kernels_status start(const kernels_tpu_exporter *exporter, kernels_tpu_exporter_mode mode, const char *request,
+                            kernels_error *error) {
     KERNELS_CLEANUP_FREE char *home = kernels_path_absolute(exporter->output_dir);
     kernels_buffer variables KERNELS_CLEANUP(kernels_cleanup_buffer) = KERNELS_BUFFER_INIT(KERNELS_PATH_LIMIT * 2);
     if (home == NULL) {
@@ -144,12 +144,21 @@ static kernels_status start(const kernels_tpu_exporter *exporter, kernels_tpu_ex
     }
     kernels_buffer_printf(&variables, "HOME=%s%cTMPDIR=%s", home, '\0', home);
     KERNELS_TRY(kernels_buffer_status(&variables, error));
-    const char *environment[] = {variables.data, variables.data + strlen(variables.data) + 1, "PATH=/usr/bin:/bin",
-                                 "LC_ALL=C", "TZ=UTC", "PYTHONHASHSEED=0", "SOURCE_DATE_EPOCH=315532800",
-                                 "JAX_PLATFORMS=cpu", "TPU_SKIP_MDS_QUERY=1", "TPU_ACCELERATOR_TYPE=v5litepod-1",
-                                 "TPU_WORKER_HOSTNAMES=localhost", "TPU_WORKER_ID=0", NULL};
-    const char *arguments[] = {exporter->python, "-I", "-B", "-",
-                               mode == KERNELS_TPU_EXPORTER_EXPORT ? "export" : "reference", request, NULL};
+    const char *environment[] = {variables.data,
+                                 variables.data + strlen(variables.data) + 1,
+                                 "PATH=/usr/bin:/bin",
+                                 "LC_ALL=C",
+                                 "TZ=UTC",
+                                 "PYTHONHASHSEED=0",
+                                 "SOURCE_DATE_EPOCH=315532800",
+                                 "JAX_PLATFORMS=cpu",
+                                 "TPU_SKIP_MDS_QUERY=1",
+                                 "TPU_ACCELERATOR_TYPE=v5litepod-1",
+                                 "TPU_WORKER_HOSTNAMES=localhost",
+                                 "TPU_WORKER_ID=0",
+                                 NULL};
+    const char *arguments[] = {
+        exporter->python, "-I", "-B", "-", mode == KERNELS_TPU_EXPORTER_EXPORT ? "export" : "reference", request, NULL};
     kernels_process_options options = {
         .arguments = arguments,
         .environment = environment,

@@ -6,9 +6,9 @@
 #include "build/aot_config.h"
 
 typedef struct kernels_tpu_exporter {
-    const char *python;       /* interpreter that has jax */
-    const char *source_dir;   /* holds the files that the configuration names */
-    const char *output_dir;   /* existing scratch folder: files and result.json land there */
+    const char *python;     /* interpreter that has jax */
+    const char *source_dir; /* holds the files that the configuration names */
+    const char *output_dir; /* existing scratch folder: files and result.json land there */
     unsigned timeout_seconds;
     void (*log)(void *payload, const char *line); /* each line of its standard error, may be NULL */
     void *payload;

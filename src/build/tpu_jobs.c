@@ -27,8 +27,7 @@
 
 /* ---- request ---- */
 
-static void write_arrays(kernels_json_writer *writer, const char *key, const kernels_tpu_array *arrays,
-                         size_t count) {
+static void write_arrays(kernels_json_writer *writer, const char *key, const kernels_tpu_array *arrays, size_t count) {
     kernels_json_key(writer, key);
     kernels_json_begin_array(writer);
     for (size_t i = 0; i < count; i++) {
@@ -65,8 +64,8 @@ static void write_job(kernels_json_writer *writer, const kernels_tpu_job *job) {
     kernels_json_end_object(writer);
 }
 
-static kernels_status write_request(const kernels_tpu_jobs_options *options, const kernels_tpu_job *jobs,
-                                    size_t count, kernels_buffer *text, kernels_error *error) {
+static kernels_status write_request(const kernels_tpu_jobs_options *options, const kernels_tpu_job *jobs, size_t count,
+                                    kernels_buffer *text, kernels_error *error) {
     kernels_json_writer writer;
     kernels_json_writer_init(&writer, text, 0, false);
     kernels_json_begin_object(&writer);
@@ -137,8 +136,8 @@ static void read_end(const kernels_tpu_jobs_options *options, const kernels_node
     const kernels_node *passed = kernels_node_find(node, "passed");
     const kernels_node *stats = kernels_node_find(node, "stats");
     kernels_view message = kernels_node_text(kernels_node_find(node, "message"));
-    job->outcome = kernels_node_is(passed, KERNELS_NODE_BOOLEAN) && passed->as.boolean ? KERNELS_TPU_PASSED
-                                                                                         : KERNELS_TPU_FAILED;
+    job->outcome =
+        kernels_node_is(passed, KERNELS_NODE_BOOLEAN) && passed->as.boolean ? KERNELS_TPU_PASSED : KERNELS_TPU_FAILED;
     job->message = message.data != NULL ? kernels_arena_copy_text(options->arena, message) : NULL;
     job->seconds = real(node, "seconds");
     job->largest_difference = real(node, "difference");
@@ -148,8 +147,8 @@ static void read_end(const kernels_tpu_jobs_options *options, const kernels_node
 }
 
 /* Lines come in order, one job after the other; anything else on that stream is not ours and is ignored. */
-static void read_line(const kernels_tpu_jobs_options *options, kernels_view line, kernels_tpu_job *jobs,
-                      size_t count, progress *at) {
+static void read_line(const kernels_tpu_jobs_options *options, kernels_view line, kernels_tpu_job *jobs, size_t count,
+                      progress *at) {
     kernels_document document;
     if (kernels_json_parse(line, "answer", &document, NULL) != KERNELS_OK) {
         return;
@@ -194,8 +193,8 @@ static void fail_jobs(const kernels_tpu_jobs_options *options, const kernels_pro
 }
 
 /* Takes the child's answer; *done becomes the number of jobs that are settled by it. */
-static void settle(const kernels_tpu_jobs_options *options, const kernels_process_result *result,
-                   kernels_tpu_job *jobs, size_t count, size_t *done) {
+static void settle(const kernels_tpu_jobs_options *options, const kernels_process_result *result, kernels_tpu_job *jobs,
+                   size_t count, size_t *done) {
     progress at = {0};
     kernels_view rest = kernels_buffer_view(&result->output), line;
     while (kernels_view_split(&rest, '\n', &line)) {

@@ -37,13 +37,13 @@ typedef struct kernels_tpu_job {
     kernels_tpu_outcome outcome;
     const char *message; /* why it failed */
     double seconds;
-    kernels_pjrt_stats stats; /* of a compile that passed */
+    kernels_pjrt_stats stats;  /* of a compile that passed */
     double largest_difference; /* of a comparison that ran */
 } kernels_tpu_job;
 
 typedef struct kernels_tpu_jobs_options {
     const char *plugin;
-    unsigned timeout_seconds; /* of one job */
+    unsigned timeout_seconds;                     /* of one job */
     void (*log)(void *payload, const char *line); /* each line of the children's standard error, may be NULL */
     void *payload;
     kernels_arena *arena;

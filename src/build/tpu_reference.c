@@ -77,8 +77,7 @@ static kernels_status read_arrays(const reference_check *check, const kernels_no
         kernels_view file = kernels_node_text(kernels_node_find(list->as.items[i], "file"));
         kernels_view shape = kernels_node_text(kernels_node_find(list->as.items[i], "shape"));
         KERNELS_TRY(kernels_shape_parse(shape, &items[i].shape, check->error));
-        items[i].file = kernels_arena_printf(check->report->arena, "%s/%.*s", check->scratch,
-                                             KERNELS_VIEW_ARGS(file));
+        items[i].file = kernels_arena_printf(check->report->arena, "%s/%.*s", check->scratch, KERNELS_VIEW_ARGS(file));
         if (items[i].file == NULL) {
             return kernels_fail_no_memory(check->error);
         }
@@ -111,8 +110,8 @@ static kernels_status plan_row(reference_check *check, size_t row) {
     }
     kernels_tpu_job *job = &check->jobs[check->job_count];
     *job = (kernels_tpu_job){.rtol = of->function->rtol, .atol = of->function->atol};
-    job->program = kernels_arena_printf(check->report->arena, "%s/aot/%s", check->options->variant_dir,
-                                        of->specialisation->file);
+    job->program =
+        kernels_arena_printf(check->report->arena, "%s/aot/%s", check->options->variant_dir, of->specialisation->file);
     if (job->program == NULL) {
         return kernels_fail_no_memory(check->error);
     }
@@ -166,8 +165,8 @@ static kernels_status run_in(reference_check *check, const kernels_tpu_jobs_opti
         .log = check->options->log,
         .payload = check->options->payload,
     };
-    kernels_status status = kernels_tpu_exporter_run(&exporter, KERNELS_TPU_EXPORTER_REFERENCE, &check->config,
-                                                     &check->answers, &failure);
+    kernels_status status =
+        kernels_tpu_exporter_run(&exporter, KERNELS_TPU_EXPORTER_REFERENCE, &check->config, &check->answers, &failure);
     if (status == KERNELS_OK) {
         status = run_rows(check, jobs);
         kernels_document_dispose(&check->answers);

@@ -155,20 +155,20 @@ static kernels_status judge(const kernels_node *job, const array_set *got, const
             result->difference = difference.largest;
         }
         if (difference.wrong_count > 0 && status == KERNELS_OK) {
-            status = kernels_fail(error, KERNELS_CHECK_FAILED,
-                                  "output %zu: %llu of %llu elements differ from the reference by more than %g + %g * "
-                                  "|reference|; the first is element %llu: %.9g, the reference %.9g",
-                                  i, (unsigned long long)difference.wrong_count,
-                                  (unsigned long long)difference.element_count, number(job, "atol"),
-                                  number(job, "rtol"), (unsigned long long)difference.first_wrong,
-                                  difference.first_got, difference.first_want);
+            status =
+                kernels_fail(error, KERNELS_CHECK_FAILED,
+                             "output %zu: %llu of %llu elements differ from the reference by more than %g + %g * "
+                             "|reference|; the first is element %llu: %.9g, the reference %.9g",
+                             i, (unsigned long long)difference.wrong_count,
+                             (unsigned long long)difference.element_count, number(job, "atol"), number(job, "rtol"),
+                             (unsigned long long)difference.first_wrong, difference.first_got, difference.first_want);
         }
     }
     return status;
 }
 
-static kernels_status compare_with(tpu_worker *worker, const kernels_node *job, kernels_view program,
-                                   array_set sets[3], job_result *result, kernels_error *error) {
+static kernels_status compare_with(tpu_worker *worker, const kernels_node *job, kernels_view program, array_set sets[3],
+                                   job_result *result, kernels_error *error) {
     array_set *inputs = &sets[0], *want = &sets[1], *got = &sets[2];
     KERNELS_TRY(read_arrays(job, "inputs", inputs, error));
     KERNELS_TRY(read_arrays(job, "outputs", want, error));
@@ -177,8 +177,8 @@ static kernels_status compare_with(tpu_worker *worker, const kernels_node *job, 
     return judge(job, got, want, result, error);
 }
 
-static kernels_status run_compare(tpu_worker *worker, const kernels_node *job, kernels_view program,
-                                  job_result *result, kernels_error *error) {
+static kernels_status run_compare(tpu_worker *worker, const kernels_node *job, kernels_view program, job_result *result,
+                                  kernels_error *error) {
     array_set *sets = kernels_calloc(3, sizeof(*sets));
     if (sets == NULL) {
         return kernels_fail_no_memory(error);
@@ -193,8 +193,7 @@ static kernels_status run_compare(tpu_worker *worker, const kernels_node *job, k
 
 /* ---- jobs ---- */
 
-static kernels_status run_job(tpu_worker *worker, const kernels_node *job, job_result *result,
-                              kernels_error *error) {
+static kernels_status run_job(tpu_worker *worker, const kernels_node *job, job_result *result, kernels_error *error) {
     KERNELS_CLEANUP_FREE char *file = NULL;
     KERNELS_CLEANUP_FREE char *topology = NULL;
     KERNELS_CLEANUP_FREE char *code = NULL;
@@ -215,9 +214,9 @@ static void write_stats(kernels_json_writer *writer, const kernels_pjrt_stats *s
         const char *key;
         int64_t value;
     } sizes[] = {
-        {"code_bytes", stats->code_bytes},           {"argument_bytes", stats->argument_bytes},
-        {"output_bytes", stats->output_bytes},       {"temporary_bytes", stats->temporary_bytes},
-        {"alias_bytes", stats->alias_bytes},         {"peak_bytes", stats->peak_bytes},
+        {"code_bytes", stats->code_bytes},     {"argument_bytes", stats->argument_bytes},
+        {"output_bytes", stats->output_bytes}, {"temporary_bytes", stats->temporary_bytes},
+        {"alias_bytes", stats->alias_bytes},   {"peak_bytes", stats->peak_bytes},
     };
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         kernels_json_key(writer, sizes[i].key);

@@ -134,15 +134,17 @@ static int run(const kernels_arguments *arguments, void *payload) {
         .json = kernels_arguments_flag(arguments, "json"),
         .passed = true,
         .out = KERNELS_BUFFER_INIT(OUTPUT_LIMIT),
-        .options = {
-            .generations = generations.values,
-            .generation_count = generations.count,
-            .libtpu = kernels_arguments_text(arguments, "libtpu"),
-            .cpu_plugin = kernels_arguments_text(arguments, "plugin"),
-            .timeout_seconds = (unsigned)kernels_arguments_integer(arguments, "timeout", KERNELS_TPU_COMPILE_TIMEOUT),
-            .no_compare = kernels_arguments_flag(arguments, "no-compare"),
-            .log = kernels_arguments_flag(arguments, "verbose") ? print_line : NULL,
-        },
+        .options =
+            {
+                .generations = generations.values,
+                .generation_count = generations.count,
+                .libtpu = kernels_arguments_text(arguments, "libtpu"),
+                .cpu_plugin = kernels_arguments_text(arguments, "plugin"),
+                .timeout_seconds =
+                    (unsigned)kernels_arguments_integer(arguments, "timeout", KERNELS_TPU_COMPILE_TIMEOUT),
+                .no_compare = kernels_arguments_flag(arguments, "no-compare"),
+                .log = kernels_arguments_flag(arguments, "verbose") ? print_line : NULL,
+            },
     };
     kernels_error error = KERNELS_ERROR_INIT;
     if (kernels_builder_directory(arguments, 0, &command.kernel_dir, &error) != KERNELS_OK) {
@@ -158,14 +160,25 @@ static int run(const kernels_arguments *arguments, void *payload) {
 static const char *const generation_names[] = {"v2", "v3", "v4", "v5e", "v5p", "v6e", "tpu7x", NULL};
 
 static const kernels_option options[] = {
-    {.name = "generation", .type = KERNELS_OPTION_LIST, .value_name = "G", .choices = generation_names,
+    {.name = "generation",
+     .type = KERNELS_OPTION_LIST,
+     .value_name = "G",
+     .choices = generation_names,
      .help = "Compile for this TPU generation instead of those the kernel lists; repeatable"},
-    {.name = "libtpu", .type = KERNELS_OPTION_TEXT, .value_name = "FILE",
+    {.name = "libtpu",
+     .type = KERNELS_OPTION_TEXT,
+     .value_name = "FILE",
      .help = "The TPU compiler, libtpu.so (default: PJRT_NAMES_AND_LIBRARY_PATHS, TPU_LIBRARY_PATH, the build "
              "environment or Python in use, the system)"},
-    {.name = "plugin", .type = KERNELS_OPTION_TEXT, .value_name = "FILE",
+    {.name = "plugin",
+     .type = KERNELS_OPTION_TEXT,
+     .value_name = "FILE",
      .help = "XLA CPU plugin that the numbers are computed on (default: the same search)"},
-    {.name = "timeout", .type = KERNELS_OPTION_INTEGER, .value_name = "S", .minimum = 1, .maximum = TIMEOUT_MAX,
+    {.name = "timeout",
+     .type = KERNELS_OPTION_INTEGER,
+     .value_name = "S",
+     .minimum = 1,
+     .maximum = TIMEOUT_MAX,
      .help = "Seconds that one compile or comparison may take (default 60)"},
     {.name = "no-compare", .type = KERNELS_OPTION_FLAG, .help = "Compile only, compare no numbers"},
     {.name = "json", .type = KERNELS_OPTION_FLAG, .help = "Print the report as JSON"},

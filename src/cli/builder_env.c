@@ -49,10 +49,12 @@ static int run_path(const kernels_arguments *arguments, void *payload) {
     return finish(payload, status, &environment, &error);
 }
 
-#define STORE_OPTION                                                              \
-    {.name = "store", .type = KERNELS_OPTION_TEXT, .value_name = "DIR",           \
-     .help = "Folder of the store (default: KERNEL_BUILDER_STORE, else "          \
-             "XDG_CACHE_HOME/kernel-builder, else ~/.cache/kernel-builder)"}
+#define STORE_OPTION                                                           \
+    {                                                                          \
+        .name = "store", .type = KERNELS_OPTION_TEXT, .value_name = "DIR",     \
+        .help = "Folder of the store (default: KERNEL_BUILDER_STORE, else "    \
+                "XDG_CACHE_HOME/kernel-builder, else ~/.cache/kernel-builder)" \
+    }
 
 static const char *const environment_names[] = {"jax", NULL};
 
@@ -62,9 +64,13 @@ static const kernels_positional name_positional[] = {
 };
 
 static const kernels_option fetch_options[] = {
-    {.name = "accept-licence", .type = KERNELS_OPTION_LIST, .value_name = "NAME",
+    {.name = "accept-licence",
+     .type = KERNELS_OPTION_LIST,
+     .value_name = "NAME",
      .help = "Accept the licence of this package, for example libtpu; repeatable"},
-    {.name = "wheel-dir", .type = KERNELS_OPTION_TEXT, .value_name = "DIR",
+    {.name = "wheel-dir",
+     .type = KERNELS_OPTION_TEXT,
+     .value_name = "DIR",
      .help = "Take wheels from this folder when they are there (default: KERNEL_BUILDER_WHEEL_DIR)"},
     STORE_OPTION,
     {.name = NULL},

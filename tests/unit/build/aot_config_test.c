@@ -42,10 +42,11 @@ static void test_defaults(void **state) {
 }
 
 static void test_everything_given(void **state) {
-    static const char text[] = MINIMAL "reference = \"a/b.py:relu_ref\"\ngenerations = [\"v2\", \"tpu7x\"]\n"
-                                       "tolerance = { rtol = 0.5, atol = 2 }\nplatforms = [\"tpu\"]\n"
-                                       "[[function]]\nname = \"_f2\"\nsource = \"x.py:_f\"\narguments = [\"a\", \"b\"]\n"
-                                       "specialisations = [[\"s32[]\", \"pred[1]\"]]\n";
+    static const char text[] =
+        MINIMAL "reference = \"a/b.py:relu_ref\"\ngenerations = [\"v2\", \"tpu7x\"]\n"
+                "tolerance = { rtol = 0.5, atol = 2 }\nplatforms = [\"tpu\"]\n"
+                "[[function]]\nname = \"_f2\"\nsource = \"x.py:_f\"\narguments = [\"a\", \"b\"]\n"
+                "specialisations = [[\"s32[]\", \"pred[1]\"]]\n";
     kernels_aot_config config;
     (void)state;
     assert_int_equal(kernels_aot_config_parse(kernels_view_of(text), "aot.toml", &config, NULL), KERNELS_OK);
@@ -108,8 +109,7 @@ static void test_errors(void **state) {
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         kernels_aot_config config;
         kernels_error error = KERNELS_ERROR_INIT;
-        kernels_status status =
-            kernels_aot_config_parse(kernels_view_of(cases[i].text), "a.toml", &config, &error);
+        kernels_status status = kernels_aot_config_parse(kernels_view_of(cases[i].text), "a.toml", &config, &error);
         if (status != cases[i].status || strstr(kernels_error_message(&error), cases[i].message) == NULL) {
             fail_msg("case %zu: got %s \"%s\", wanted \"%s\"", i, kernels_status_name(status),
                      kernels_error_message(&error), cases[i].message);

@@ -15,13 +15,13 @@ static const char config_text[] =
     "format = 1\n[[function]]\nname = \"f\"\nsource = \"k.py:f\"\narguments = [\"x\", \"y\"]\n"
     "specialisations = [[\"f32[2,3]\", \"s32[]\"], [\"bf16[4]\", \"pred[1]\"]]\ngenerations = [\"v5e\"]\n";
 
-#define TPU_FACT \
+#define TPU_FACT                                                                                \
     "{\"platform\":\"tpu\",\"index\":0,\"outputs\":[\"f32[2,3]\"],\"file\":\"f.tpu.0.mlirbc\"," \
     "\"stablehlo\":\"1.15.0\",\"mosaic\":\"11\"}"
-#define CPU_FACT \
+#define CPU_FACT                                                                                         \
     "{\"platform\":\"cpu\",\"index\":1,\"outputs\":[\"bf16[4]\",\"f32[]\"],\"file\":\"f.cpu.1.mlirbc\"," \
     "\"stablehlo\":\"1.15.0\"}"
-#define RESULT(facts, skipped) \
+#define RESULT(facts, skipped)                                                                              \
     "{\"jax\":\"0.10.2\",\"jaxlib\":\"0.10.2\",\"libtpu\":\"\",\"functions\":[{\"specialisations\":[" facts \
     "],\"skipped\":[" skipped "]}]}"
 
@@ -32,10 +32,12 @@ static const char config_text[] =
 static const char expected_text[] =
     "{\n  \"format\": 1,\n  \"exporter\": {\n    \"kernel-builder\": \"%s\",\n    \"jax\": \"0.10.2\",\n"
     "    \"jaxlib\": \"0.10.2\",\n    \"libtpu\": null\n  },\n  \"functions\": [\n    {\n      \"name\": \"f\",\n"
-    "      \"arguments\": [\n        \"x\",\n        \"y\"\n      ],\n      \"generations\": [\n        \"v5e\"\n      ],\n"
+    "      \"arguments\": [\n        \"x\",\n        \"y\"\n      ],\n      \"generations\": [\n        \"v5e\"\n      "
+    "],\n"
     "      \"tolerance\": {\n        \"rtol\": 1e-05,\n        \"atol\": 1e-06\n      },\n"
     "      \"specialisations\": [\n        {\n          \"platform\": \"tpu\",\n          \"inputs\": [\n"
-    "            \"f32[2,3]\",\n            \"s32[]\"\n          ],\n          \"outputs\": [\n            \"f32[2,3]\"\n"
+    "            \"f32[2,3]\",\n            \"s32[]\"\n          ],\n          \"outputs\": [\n            "
+    "\"f32[2,3]\"\n"
     "          ],\n          \"file\": \"f.tpu.0.mlirbc\",\n          \"sha256\": \"" ABC "\",\n"
     "          \"stablehlo\": \"1.15.0\",\n          \"mosaic\": \"11\"\n        },\n        {\n"
     "          \"platform\": \"cpu\",\n          \"inputs\": [\n            \"bf16[4]\",\n            \"pred[1]\"\n"
@@ -64,8 +66,8 @@ static void test_text(void **state) {
     kernels_buffer text = KERNELS_BUFFER_INIT(65536), expected = KERNELS_BUFFER_INIT(65536);
     kernels_error error = KERNELS_ERROR_INIT;
     (void)state;
-    const char *result = RESULT(TPU_FACT "," CPU_FACT,
-                                "{\"platform\":\"cpu\",\"index\":0,\"reason\":\"no \\\"prng\\\"\"}");
+    const char *result =
+        RESULT(TPU_FACT "," CPU_FACT, "{\"platform\":\"cpu\",\"index\":0,\"reason\":\"no \\\"prng\\\"\"}");
     must(write(result, &text, &error), &error);
     const char *rest = strstr(expected_text, "%s");
     kernels_buffer_add(&expected, expected_text, (size_t)(rest - expected_text));
@@ -99,7 +101,8 @@ static void test_results_that_cannot_be(void **state) {
         "{}",
         "{\"functions\":[]}",
         RESULT("{\"platform\":\"tpu\",\"index\":2,\"outputs\":[],\"file\":\"f.tpu.0.mlirbc\",\"stablehlo\":\"1\"}", ""),
-        RESULT("{\"platform\":\"tpu\",\"index\":0,\"outputs\":[\"f99[]\"],\"file\":\"f.tpu.0.mlirbc\",\"stablehlo\":\"1\"}",
+        RESULT("{\"platform\":\"tpu\",\"index\":0,\"outputs\":[\"f99[]\"],\"file\":\"f.tpu.0.mlirbc\",\"stablehlo\":"
+               "\"1\"}",
                ""),
         RESULT("{\"platform\":\"tpu\",\"index\":0,\"outputs\":[],\"file\":\"../f\",\"stablehlo\":\"1\"}", ""),
         RESULT("{\"platform\":\"tpu\",\"index\":0,\"outputs\":[],\"file\":\"missing\",\"stablehlo\":\"1\"}", ""),

@@ -15,7 +15,7 @@
 #include "build/folder.h"
 
 #define HASH "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
-#define WHEEL(name, version) \
+#define WHEEL(name, version)                                                                                       \
     "[[wheel]]\nname = \"" name "\"\nversion = \"" version "\"\nfile = \"a-1-py3-none-any.whl\"\nsha256 = \"" HASH \
     "\"\nsize = 7\nsource = \"pypi\"\nroles = [\"build\"]\n"
 #define LOCK "format = 1\npython = \"3.11\"\n" WHEEL("a", "1")
@@ -160,9 +160,8 @@ static void test_find(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shipped_lock), cmocka_unit_test(test_lock_errors),
-        cmocka_unit_test(test_store_directory), cmocka_unit_test(test_wrong_python),
-        cmocka_unit_test(test_licence), cmocka_unit_test(test_find),
+        cmocka_unit_test(test_shipped_lock), cmocka_unit_test(test_lock_errors), cmocka_unit_test(test_store_directory),
+        cmocka_unit_test(test_wrong_python), cmocka_unit_test(test_licence),     cmocka_unit_test(test_find),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,8 +11,7 @@
 #include "base/view.h"
 #include "build/tpu_compare.h"
 
-static kernels_tpu_difference compare(const char *text, const void *got, const void *want, double rtol,
-                                      double atol) {
+static kernels_tpu_difference compare(const char *text, const void *got, const void *want, double rtol, double atol) {
     kernels_shape shape;
     kernels_tpu_difference difference;
     assert_int_equal(kernels_shape_parse(kernels_view_of(text), &shape, NULL), KERNELS_OK);
@@ -36,7 +35,8 @@ static void test_tolerance(void **state) {
 }
 
 static void test_nan_and_infinity(void **state) {
-    const double nan[1] = {(double)NAN}, one[1] = {1}, infinite[1] = {(double)INFINITY}, negative[1] = {-(double)INFINITY};
+    const double nan[1] = {(double)NAN}, one[1] = {1}, infinite[1] = {(double)INFINITY},
+                 negative[1] = {-(double)INFINITY};
     (void)state;
     assert_int_equal(compare("f64[1]", nan, nan, 1, 1).wrong_count, 1);
     assert_int_equal(compare("f64[1]", nan, one, 1, 1).wrong_count, 1);

@@ -26,8 +26,8 @@ static void test_allocations(void **state) {
          134217728, 67045949, "vmem"},
         {"Ran out of memory in memory space vmem. Used 128.00M of 128.00M vmem. Exceeded vmem capacity by 4.0K.",
          134217728 + 4096, 134217728, "vmem"},
-        {"Ran out of memory in memory space hbm. Used 2.5G of 512B hbm. Exceeded hbm capacity by 2.5G.", 2684354560, 512,
-         "hbm"},
+        {"Ran out of memory in memory space hbm. Used 2.5G of 512B hbm. Exceeded hbm capacity by 2.5G.", 2684354560,
+         512, "hbm"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
