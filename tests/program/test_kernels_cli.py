@@ -96,6 +96,11 @@ def test_completions(shell, programs, run):
         subprocess.run(["bash", "-n"], input=text, text=True, check=True)
 
 
+def test_man_page(programs, run):
+    text = run(programs.kernels, "man").stdout
+    assert text.startswith(".TH") and "KERNELS_CACHE" in text and "completions" in text
+
+
 def test_unknown_shell(programs, run):
     assert run(programs.kernels, "completions", "tcsh", check=False).returncode == 2
 
