@@ -5,6 +5,7 @@ import os
 import pathlib
 import subprocess
 
+import pytest
 from conftest import clean_environment
 
 
@@ -32,6 +33,8 @@ class Driver:
     def run(self, *words, env=None) -> Outcome:
         done = subprocess.run(self.command(*words), env={**self.environment, **(env or {})}, text=True, timeout=120,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        if done.returncode == 3:
+            pytest.skip("fault points are not compiled in")
         assert done.returncode in (0, 1), done.stderr
         assert "Sanitizer" not in done.stderr and "runtime error:" not in done.stderr, done.stderr
         lines = done.stdout.splitlines()

@@ -272,7 +272,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 class ScriptedHub:
-    def __init__(self, files=None, lfs=()):
+    def __init__(self, files=None, lfs=(), tls=None):
         self.files: dict[str, bytes] = dict(files or {})
         self.lfs = set(lfs)
         self.store: dict[str, bytes] = {}
@@ -288,7 +288,9 @@ class ScriptedHub:
         handler = type("BoundHandler", (Handler,), {"hub": self})
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self.server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        if tls:
+            self.server.socket = tls.wrap_socket(self.server.socket, server_side=True, do_handshake_on_connect=False)
+        self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self.server.server_port}"
         threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
 
     def __enter__(self):

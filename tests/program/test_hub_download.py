@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reading a Hub and filling the cache, with a server that does everything wrong."""
 import os
+import re
+import ssl
 import subprocess
 import time
 
@@ -68,7 +70,7 @@ def test_revision(driver, scripted):
 def test_headers(driver, scripted):
     driver.ok("fetch", "kernel", "a/b", "v1", env={"HF_TOKEN": " t\n"})
     for request in scripted.requests:
-        assert request.headers["user-agent"] == "kernels/0.17.2; driver/1"
+        assert re.fullmatch(r"kernels/\d+\.\d+\.\d+; driver/1", request.headers["user-agent"])
         assert request.headers["authorization"] == "Bearer t"
     for request in scripted.sent(part="/resolve/"):
         assert request.headers["x-hf-download-counter"] == "1"
@@ -444,6 +446,55 @@ def test_endpoint_with_a_path(driver, scripted):
     assert len(scripted.sent(part="/prefix/")) == len(FILES) + 2 == len(scripted.requests) / 2
 
 
+@pytest.fixture
+def secure(tmp_path):
+    """A hub that speaks TLS, and its certificate."""
+    certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1",
+                    "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate],
+                   check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    with ScriptedHub(FILES, {LARGE}, context) as server:
+        yield server, {"HF_ENDPOINT": server.url, "SSL_CERT_FILE": str(certificate), **TOKEN}
+
+
+def test_tls(driver, secure):
+    server, environment = secure
+    driver.ok("fetch", "kernel", "a/b", "v1", env=environment)
+    assert cache_files(driver.cache) == expected_cache()
+    del environment["SSL_CERT_FILE"]
+    begin = time.monotonic()
+    driver.fails("NETWORK", "refs", "kernel", "a/b", env=environment)  # unknown issuer: no second try would help
+    assert time.monotonic() - begin < 1
+
+
+def test_no_way_from_https_to_http(driver, secure, scripted):
+    server, environment = secure
+    server.rule("GET", "/refs", redirect(f"{scripted.url}/api/kernels/a/b/refs"))
+    server.rule("GET", "/resolve/", redirect(lambda handler: scripted.url + handler.path))
+    assert "https to http" in driver.fails("HTTP", "refs", "kernel", "a/b", env=environment)
+    assert "https to http" in driver.fails("HTTP", "fetch", "kernel", "a/b", "v1", env=environment)
+    assert scripted.requests == []
+
+
+def test_http_proxy(driver, scripted):
+    environment = {"HTTP_PROXY": scripted.url, "HF_ENDPOINT": "http://hub.invalid"}
+    driver.ok("refs", "kernel", "a/b", env=environment)
+    assert scripted.requests[-1].path == "http://hub.invalid/api/kernels/a/b/refs"
+    driver.fails("NETWORK", "refs", "kernel", "a/b", env={**environment, "NO_PROXY": "hub.invalid"})
+
+
+def test_libcurl_is_opened_when_needed(driver, scripted, tmp_path):
+    """A broken libcurl hurts nobody who sends no request; who does learns which package to install."""
+    driver.ok("fetch", "kernel", "a/b", "v1")
+    for name in ("libcurl.so.4", "libcurl-gnutls.so.4"):
+        (tmp_path / name).write_bytes(b"")
+    broken = {"LD_LIBRARY_PATH": str(tmp_path)}
+    driver.ok("snapshot", "kernel", "a/b", "v1", env=broken)
+    assert "libcurl4" in driver.fails("MISSING_DEPENDENCY", "refs", "kernel", "a/b", env=broken)
+
+
 # ---- the cache under difficulties ----
 
 def test_read_only_cache(driver, scripted):
@@ -545,3 +596,39 @@ def test_progress(driver):
     assert f"progress: {LARGE} {len(FILES[LARGE])}/{len(FILES[LARGE])}" in lines
     quiet = driver.ok("fetch", "kernel", "a/b", "main", env={"DRIVER_PROGRESS": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1"})
     assert "progress:" not in quiet.errors
+
+
+# ---- the system fails ----
+
+@pytest.mark.parametrize("point, expected", [("open", "NO_SPACE"), ("write", "NO_SPACE"), ("sync", ""), ("rename", "")])
+def test_file_system_fails(driver, scripted, point, expected):
+    """The n-th call fails: one message, nothing half-written, and the next run puts it right."""
+    refused = 0
+    for n in range(1, 20):
+        outcome = driver.run("fetch", "kernel", "a/b", "v1", env={"DRIVER_FAULT": f"{point} {n}"})
+        if outcome.code == 1:
+            refused += 1
+            assert outcome.failure.startswith(expected) and "cannot" in outcome.failure
+        for path, text in cache_files(driver.cache).items():
+            assert text == expected_cache().get(path), path
+        if outcome.code == 0 and cache_files(driver.cache) == expected_cache() and n > 6:
+            break
+        subprocess.run(["rm", "-rf", driver.cache], check=True)
+    assert refused >= 3
+    driver.ok("fetch", "kernel", "a/b", "v1")
+    assert cache_files(driver.cache) == expected_cache()
+
+
+def test_memory_runs_out(driver, scripted):
+    """The n-th allocation fails, wherever that is."""
+    seen = set()
+    for n in range(1, 1200, 31):
+        outcome = driver.run("fetch", "kernel", "a/b", "v1", env={"DRIVER_FAULT": f"allocate {n}"})
+        seen.add(outcome.failure.split(" ")[0])
+        for path, text in cache_files(driver.cache).items():
+            assert text == expected_cache().get(path), path
+        if outcome.code == 0 and n > 600:
+            break
+    assert "NO_MEMORY" in seen
+    driver.ok("fetch", "kernel", "a/b", "v1")
+    assert cache_files(driver.cache) == expected_cache()

@@ -10,6 +10,7 @@
  *   commit TYPE REPO BRANCH MESSAGE [+PATH=FILE | -PATH]...    pr (as commit)
  *
  * The last line of stdout is "requests N". A failure is told on stderr: status name, HTTP status, the messages.
+ * DRIVER_FAULT="POINT N" makes the N-th call at that fault point fail (exit 3 where faults are not compiled in).
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/fault.h"
 #include "base/memory.h"
 #include "hub/hub.h"
 
@@ -238,8 +240,28 @@ static int run_command(driver *d, size_t index, int argc, char **argv) {
     return status == KERNELS_OK ? 0 : 1;
 }
 
+/* false: asked for, but not possible in this build. */
+static bool arm_fault(void) {
+    const char *text = getenv("DRIVER_FAULT");
+#ifdef KERNELS_FAULTS
+    static const char *const points[] = {"allocate", "open", "write", "sync", "rename"};
+    for (size_t i = 0; text && i < sizeof(points) / sizeof(points[0]); i++) {
+        size_t size = strlen(points[i]);
+        if (strncmp(text, points[i], size) == 0) {
+            kernels_fault_arm((kernels_fault_point)i, strtoul(text + size, NULL, 10));
+        }
+    }
+    return true;
+#else
+    return !text;
+#endif
+}
+
 int main(int argc, char **argv) {
     driver d = {.error = KERNELS_ERROR_INIT};
+    if (!arm_fault()) {
+        return 3;
+    }
     for (size_t i = 0; argc > 1 && i < sizeof(commands) / sizeof(commands[0]); i++) {
         if (strcmp(commands[i].name, argv[1]) == 0) {
             return run_command(&d, i, argc, argv);
