@@ -271,7 +271,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="the main job end to end")
     parser.add_argument("--accept-licence", choices=["libtpu"], required=True)
     demo = Demo(parser.parse_args().accept_licence)
-    signal.signal(signal.SIGTERM, interrupt)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, interrupt)
     shutil.rmtree(WORK, ignore_errors=True)
     (WORK / "home").mkdir(parents=True)
     started = time.monotonic()
