@@ -133,7 +133,7 @@ static kernels_status choose_target(publisher *run) {
         KERNELS_TRY(status);
     } else if (!run->result->repo_id) {
         return kernels_wrap(run->error, status, "the repository is unknown: give it with --repo-id");
-    } else if (run->error) {
+    } else {
         kernels_error_dispose(run->error);
     }
     if (!run->result->repo_id) {
@@ -335,16 +335,17 @@ kernels_status kernels_publish(kernels_hub *hub, const kernels_publish_options *
                                kernels_error *error) {
     kernels_error own = KERNELS_ERROR_INIT;
     *result = (kernels_publish_result){.plan = KERNELS_BUFFER_INIT(KERNELS_BUFFER_DEFAULT_LIMIT)};
-    publisher run = {.hub = hub, .options = options, .result = result, .error = error ? error : &own};
+    publisher run = {.hub = hub, .options = options, .result = result, .error = &own};
     kernels_status status = publish(&run);
     kernels_publish_plan_dispose(&run.plan);
     kernels_tree_dispose(&run.tree);
     kernels_built_dispose(&run.built);
     kernels_free(run.kernel_dir);
-    kernels_error_dispose(&own);
     if (status) {
+        kernels_error_move(error, &own);
         kernels_publish_result_dispose(result);
     }
+    kernels_error_dispose(&own); /* what steps that may fail left: a tree that is not there */
     return status;
 }
 

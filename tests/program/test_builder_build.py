@@ -212,7 +212,7 @@ def refused(project, *parts, command="build", arguments=()):
 def test_an_error_in_build_toml_has_line_and_column(project, command):
     text = (project.folder / "build.toml").read_text()
     (project.folder / "build.toml").write_text(text.replace("version = 3", 'version = "x"'))
-    refused(project, "build.toml:3:11", "general.version", command=command)
+    refused(project, "build.toml:3:1: ", "general.version", command=command)
     (project.folder / "build.toml").write_text('[general]\nname = \n')
     refused(project, "build.toml:2:", command=command)
     (project.folder / "build.toml").unlink()
