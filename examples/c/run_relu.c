@@ -87,9 +87,18 @@ static int use_kernel(const kernels_kernel *kernel) {
     return code;
 }
 
+/* A number of decimal digits; 0 when it is anything else, which no kernel has as its version here. */
+static uint64_t parse_version(const char *text) {
+    uint64_t version = 0;
+    for (; *text >= '0' && *text <= '9' && version < UINT64_MAX / 10 - 1; text++) {
+        version = version * 10 + (uint64_t)(*text - '0');
+    }
+    return *text ? 0 : version;
+}
+
 int main(int argc, char **argv) {
     const char *repo_id = argc > 1 ? argv[1] : "kernels-test/relu-tpu";
-    uint64_t version = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+    uint64_t version = argc > 2 ? parse_version(argv[2]) : 1;
     kernels_error error = KERNELS_ERROR_INIT;
     kernels_context_options context_options = {.warning = print_warning};
     kernels_context *context = NULL;

@@ -15,12 +15,12 @@ static void require(bool condition) {
 }
 
 static void check_signature(const kernels_signature *signature) {
-    require(strlen(signature->name) > 0 && signature->argument_count <= KERNELS_PJRT_OPERANDS_MAX);
+    require(strlen(signature->name) > 0 && signature->argument_count <= KERNELS_OPERANDS_MAX);
     require(signature->rtol >= 0 && signature->atol >= 0);
     for (size_t i = 0; i < signature->specialisation_count; i++) {
         const kernels_specialisation *item = &signature->specialisations[i];
         require(item->input_count == signature->argument_count);
-        require(item->output_count <= KERNELS_PJRT_OPERANDS_MAX);
+        require(item->output_count <= KERNELS_OPERANDS_MAX);
         require(!strchr(item->file, '/') && strcmp(item->file, "..") != 0 && strlen(item->sha256) == 64);
         for (size_t j = 0; j < item->output_count; j++) {
             require(kernels_shape_bytes(&item->outputs[j]) <= (uint64_t)1 << 46);

@@ -40,6 +40,9 @@ KERNELS_API char *kernels_shape_print(const kernels_shape *shape);
 KERNELS_API bool kernels_shape_equal(const kernels_shape *a, const kernels_shape *b);
 KERNELS_API uint64_t kernels_shape_bytes(const kernels_shape *shape); /* of a compact tensor */
 
+/* Most arguments, and most results, of a function. */
+#define KERNELS_OPERANDS_MAX 64
+
 /* One exported combination. Pointers belong to the kernel's manifest. */
 typedef struct kernels_specialisation {
     const char *platform; /* "tpu", "cpu" */
@@ -104,6 +107,13 @@ KERNELS_API kernels_status kernels_function_call(kernels_function *function, con
 KERNELS_API kernels_status kernels_function_call_allocate(kernels_function *function, const DLTensor *const *inputs,
                                                           size_t input_count, DLManagedTensorVersioned **outputs,
                                                           size_t output_count, kernels_error *error);
+/* One more handle on the memory of a tensor that kernels_function_call_allocate made, in the current form of DLPack or
+ * in its first one. Each handle has its own deleter, to be called once, in any thread; the memory goes with the last.
+ */
+KERNELS_API kernels_status kernels_tensor_share(const DLManagedTensorVersioned *tensor,
+                                                DLManagedTensorVersioned **shared, kernels_error *error);
+KERNELS_API kernels_status kernels_tensor_share_unversioned(const DLManagedTensorVersioned *tensor,
+                                                            DLManagedTensor **shared, kernels_error *error);
 /* Output shapes for these inputs, without running: what the caller must supply. */
 KERNELS_API kernels_status kernels_function_find(const kernels_function *function, const kernels_shape *inputs,
                                                  size_t input_count, const kernels_specialisation **found,

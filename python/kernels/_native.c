@@ -10,21 +10,12 @@
 #define Py_LIMITED_API 0x030A0000
 #include <Python.h>
 
-#include <stdatomic.h>
 #include <string.h>
 
-#include "base/buffer.h"
-#include "base/memory.h"
 #include "kernels/kernels.h"
-#include "runtime/dtype.h"
-#include "runtime/pjrt.h"
 
 #define CAPSULE "dltensor"
 #define CAPSULE_VERSIONED "dltensor_versioned"
-#define CAPSULE_USED "used_dltensor"
-#define CAPSULE_VERSIONED_USED "used_dltensor_versioned"
-/* Longest text of an exception. */
-#define MESSAGE_LIMIT ((size_t)1024 * 1024)
 
 typedef struct module_state {
     PyTypeObject *kernel_type, *function_type, *tensor_type;
@@ -81,16 +72,26 @@ static PyObject *exception_class(kernels_status status) {
     }
 }
 
-/* Raises the Python exception for an error: its message and those below it, a line each, and the attribute `status`.
- * Disposes the error. An exception that a callback raised wins. Returns NULL. */
+/* The message of an error and those below it, a line each. */
+static PyObject *error_text(const kernels_error *error) {
+    PyObject *text = PyUnicode_FromString("");
+    for (const kernels_error *at = error; at && text; at = at->cause) {
+        const char *message = kernels_error_message(at);
+        PyObject *line = PyUnicode_DecodeUTF8(message, (Py_ssize_t)strlen(message), "replace");
+        PyObject *longer = line ? PyUnicode_FromFormat(at == error ? "%U%U" : "%U\nbecause %U", text, line) : NULL;
+        Py_XDECREF(line);
+        Py_DECREF(text);
+        text = longer;
+    }
+    return text;
+}
+
+/* Raises the Python exception for an error, with the attribute `status`. Disposes the error. An exception that a
+ * callback raised wins. Returns NULL. */
 static void *raise_error(kernels_error *error) {
     if (!PyErr_Occurred()) {
-        kernels_buffer text = KERNELS_BUFFER_INIT(MESSAGE_LIMIT);
-        for (const kernels_error *at = error; at; at = at->cause) {
-            kernels_buffer_printf(&text, "%s%s", at == error ? "" : "\nbecause ", kernels_error_message(at));
-        }
         PyObject *class = exception_class(error->status);
-        PyObject *message = PyUnicode_DecodeUTF8(kernels_buffer_text(&text), (Py_ssize_t)text.size, "replace");
+        PyObject *message = error_text(error);
         PyObject *exception = message ? PyObject_CallFunctionObjArgs(class, message, NULL) : NULL;
         PyObject *status = PyUnicode_FromString(kernels_status_name(error->status));
         if (exception && status && PyObject_SetAttrString(exception, "status", status) == 0) {
@@ -99,7 +100,6 @@ static void *raise_error(kernels_error *error) {
         Py_XDECREF(status);
         Py_XDECREF(exception);
         Py_XDECREF(message);
-        kernels_buffer_dispose(&text);
     }
     kernels_error_dispose(error);
     return NULL;
@@ -160,70 +160,39 @@ static bool put(PyObject *tuple, size_t index, PyObject *item) {
 
 /* ---- Tensor: a result ---- */
 
-/* Shared by the Tensor and the capsules made from it, so that no deleter needs the interpreter. */
-typedef struct tensor_storage {
-    atomic_uint owners;
-    DLManagedTensorVersioned *tensor;
-} tensor_storage;
-
 typedef struct tensor_object {
-    PyObject_HEAD tensor_storage *storage;
+    PyObject_HEAD DLManagedTensorVersioned *tensor;
 } tensor_object;
-
-/* What a capsule hands out; the two forms of DLPack differ in their layout only. */
-typedef struct exported_tensor {
-    union {
-        DLManagedTensor plain;
-        DLManagedTensorVersioned versioned;
-    } managed;
-    tensor_storage *storage;
-} exported_tensor;
-
-static void storage_release(tensor_storage *storage) {
-    if (storage && atomic_fetch_sub_explicit(&storage->owners, 1, memory_order_acq_rel) == 1) {
-        storage->tensor->deleter(storage->tensor);
-        kernels_free(storage);
-    }
-}
-
-static void exported_release(exported_tensor *exported) {
-    storage_release(exported->storage);
-    kernels_free(exported);
-}
-
-static void plain_deleter(DLManagedTensor *tensor) { exported_release(tensor->manager_ctx); }
-static void versioned_deleter(DLManagedTensorVersioned *tensor) { exported_release(tensor->manager_ctx); }
 
 /* A capsule that nobody consumed. */
 static void capsule_destroy(PyObject *capsule) {
     if (PyCapsule_IsValid(capsule, CAPSULE_VERSIONED)) {
-        versioned_deleter(PyCapsule_GetPointer(capsule, CAPSULE_VERSIONED));
+        DLManagedTensorVersioned *tensor = PyCapsule_GetPointer(capsule, CAPSULE_VERSIONED);
+        tensor->deleter(tensor);
     } else if (PyCapsule_IsValid(capsule, CAPSULE)) {
-        plain_deleter(PyCapsule_GetPointer(capsule, CAPSULE));
+        DLManagedTensor *tensor = PyCapsule_GetPointer(capsule, CAPSULE);
+        tensor->deleter(tensor);
     }
 }
 
 /* Takes over the tensor, also on failure. */
 static PyObject *tensor_new(const module_state *state, DLManagedTensorVersioned *tensor) {
-    tensor_storage *storage = kernels_calloc(1, sizeof(*storage));
-    tensor_object *self = storage ? object_new(state->tensor_type) : NULL;
+    tensor_object *self = object_new(state->tensor_type);
     if (!self) {
-        kernels_free(storage);
         tensor->deleter(tensor);
-        return storage ? NULL : PyErr_NoMemory();
+        return NULL;
     }
-    atomic_init(&storage->owners, 1);
-    storage->tensor = tensor;
-    self->storage = storage;
+    self->tensor = tensor;
     return (PyObject *)self;
 }
 
 static void tensor_dealloc(PyObject *self) {
-    storage_release(((tensor_object *)self)->storage);
+    DLManagedTensorVersioned *tensor = ((tensor_object *)self)->tensor;
+    tensor->deleter(tensor);
     object_free(self);
 }
 
-static const DLTensor *tensor_of(PyObject *self) { return &((tensor_object *)self)->storage->tensor->dl_tensor; }
+static const DLTensor *tensor_of(PyObject *self) { return &((tensor_object *)self)->tensor->dl_tensor; }
 
 static PyObject *tensor_shape(PyObject *self, void *closure) {
     (void)closure;
@@ -237,9 +206,14 @@ static PyObject *tensor_shape(PyObject *self, void *closure) {
     return shape;
 }
 
+/* "f32": the text of a scalar's shape without its brackets. */
 static PyObject *tensor_dtype(PyObject *self, void *closure) {
     (void)closure;
-    return PyUnicode_FromString(kernels_dtype_name(tensor_of(self)->dtype));
+    kernels_shape scalar = {.dtype = tensor_of(self)->dtype};
+    char *text = kernels_shape_print(&scalar);
+    PyObject *dtype = text ? PyUnicode_FromStringAndSize(text, (Py_ssize_t)strlen(text) - 2) : PyErr_NoMemory();
+    kernels_string_free(text);
+    return dtype;
 }
 
 /* NumPy's older protocol: numpy.asarray(tensor) without a copy. */
@@ -250,8 +224,7 @@ static PyObject *tensor_array_interface(PyObject *self, void *closure) {
         PyErr_SetString(PyExc_AttributeError, "bf16 is no NumPy type; use __dlpack__");
         return NULL;
     }
-    PyObject *type = PyUnicode_FromFormat("<%c%d", tensor->dtype.code == kDLBool ? 'b' : kind,
-                                          (int)kernels_dtype_size(tensor->dtype));
+    PyObject *type = PyUnicode_FromFormat("<%c%d", tensor->dtype.code == kDLBool ? 'b' : kind, tensor->dtype.bits / 8);
     PyObject *shape = tensor_shape(self, closure);
     PyObject *data = PyLong_FromVoidPtr(tensor->data);
     PyObject *result = NULL;
@@ -271,26 +244,29 @@ static PyObject *tensor_dlpack_device(PyObject *self, PyObject *unused) {
     return Py_BuildValue("(ii)", (int)kDLCPU, 0);
 }
 
-static PyObject *tensor_export(tensor_storage *storage, bool versioned) {
-    exported_tensor *exported = kernels_calloc(1, sizeof(*exported));
-    if (!exported) {
-        return PyErr_NoMemory();
+static PyObject *export_versioned(const DLManagedTensorVersioned *tensor) {
+    kernels_error error = KERNELS_ERROR_INIT;
+    DLManagedTensorVersioned *shared = NULL;
+    if (kernels_tensor_share(tensor, &shared, &error)) {
+        return raise_error(&error);
     }
-    exported->storage = storage;
-    if (versioned) {
-        exported->managed.versioned = *storage->tensor;
-        exported->managed.versioned.manager_ctx = exported;
-        exported->managed.versioned.deleter = versioned_deleter;
-    } else {
-        exported->managed.plain = (DLManagedTensor){
-            .dl_tensor = storage->tensor->dl_tensor, .manager_ctx = exported, .deleter = plain_deleter};
-    }
-    PyObject *capsule = PyCapsule_New(&exported->managed, versioned ? CAPSULE_VERSIONED : CAPSULE, capsule_destroy);
+    PyObject *capsule = PyCapsule_New(shared, CAPSULE_VERSIONED, capsule_destroy);
     if (!capsule) {
-        kernels_free(exported);
-        return NULL;
+        shared->deleter(shared);
     }
-    atomic_fetch_add_explicit(&storage->owners, 1, memory_order_relaxed);
+    return capsule;
+}
+
+static PyObject *export_unversioned(const DLManagedTensorVersioned *tensor) {
+    kernels_error error = KERNELS_ERROR_INIT;
+    DLManagedTensor *shared = NULL;
+    if (kernels_tensor_share_unversioned(tensor, &shared, &error)) {
+        return raise_error(&error);
+    }
+    PyObject *capsule = PyCapsule_New(shared, CAPSULE, capsule_destroy);
+    if (!capsule) {
+        shared->deleter(shared);
+    }
     return capsule;
 }
 
@@ -317,15 +293,16 @@ static PyObject *tensor_dlpack(PyObject *self, PyObject *arguments, PyObject *ke
         return NULL;
     }
     bool versioned = wants_versioned(max_version);
-    return PyErr_Occurred() ? NULL : tensor_export(((tensor_object *)self)->storage, versioned);
+    const DLManagedTensorVersioned *tensor = ((tensor_object *)self)->tensor;
+    return PyErr_Occurred() ? NULL : versioned ? export_versioned(tensor) : export_unversioned(tensor);
 }
 
 static PyObject *tensor_repr(PyObject *self) {
     PyObject *shape = tensor_shape(self, NULL);
-    PyObject *text =
-        shape ? PyUnicode_FromFormat("<kernels.native.Tensor %s%R>", kernels_dtype_name(tensor_of(self)->dtype), shape)
-              : NULL;
+    PyObject *dtype = tensor_dtype(self, NULL);
+    PyObject *text = shape && dtype ? PyUnicode_FromFormat("<kernels.native.Tensor %U%R>", dtype, shape) : NULL;
     Py_XDECREF(shape);
+    Py_XDECREF(dtype);
     return text;
 }
 
@@ -511,7 +488,7 @@ static void function_dealloc(PyObject *self) {
 
 /* How many results these inputs give. 0 also for inputs that no specialisation takes: the call itself says why. */
 static size_t count_results(const kernels_function *function, const call_input *inputs, size_t count) {
-    kernels_shape shapes[KERNELS_PJRT_OPERANDS_MAX];
+    kernels_shape shapes[KERNELS_OPERANDS_MAX];
     for (size_t i = 0; i < count; i++) {
         const DLTensor *tensor = inputs[i].tensor;
         shapes[i] = (kernels_shape){.dtype = tensor->dtype, .rank = tensor->ndim};
@@ -529,7 +506,7 @@ static size_t count_results(const kernels_function *function, const call_input *
 /* The call itself, without the interpreter lock. */
 static kernels_status call_unlocked(function_object *self, const call_input *inputs, size_t input_count,
                                     DLManagedTensorVersioned **results, size_t *result_count, kernels_error *error) {
-    const DLTensor *tensors[KERNELS_PJRT_OPERANDS_MAX];
+    const DLTensor *tensors[KERNELS_OPERANDS_MAX];
     for (size_t i = 0; i < input_count; i++) {
         tensors[i] = inputs[i].tensor;
     }
@@ -558,7 +535,7 @@ static PyObject *wrap_results(PyObject *self, DLManagedTensorVersioned **results
 }
 
 static PyObject *call_inputs(PyObject *self, const call_input *inputs, size_t count) {
-    DLManagedTensorVersioned *results[KERNELS_PJRT_OPERANDS_MAX];
+    DLManagedTensorVersioned *results[KERNELS_OPERANDS_MAX];
     size_t result_count = 0;
     kernels_error error = KERNELS_ERROR_INIT;
     if (call_unlocked((function_object *)self, inputs, count, results, &result_count, &error)) {
@@ -583,14 +560,11 @@ static PyObject *function_call(PyObject *self, PyObject *arguments, PyObject *ke
         PyErr_SetString(PyExc_TypeError, "arguments are given by position");
         return NULL;
     }
-    if (count > KERNELS_PJRT_OPERANDS_MAX) {
-        PyErr_Format(PyExc_TypeError, "at most %d arguments, given %zd", KERNELS_PJRT_OPERANDS_MAX, count);
+    if (count > KERNELS_OPERANDS_MAX) {
+        PyErr_Format(PyExc_TypeError, "at most %d arguments, given %zd", KERNELS_OPERANDS_MAX, count);
         return NULL;
     }
-    call_input *inputs = kernels_calloc((size_t)count + 1, sizeof(*inputs));
-    if (!inputs) {
-        return PyErr_NoMemory();
-    }
+    call_input inputs[KERNELS_OPERANDS_MAX] = {0};
     bool fine = true;
     for (Py_ssize_t i = 0; i < count && fine; i++) {
         fine = input_take(&inputs[i], PyTuple_GetItem(arguments, i));
@@ -602,7 +576,6 @@ static PyObject *function_call(PyObject *self, PyObject *arguments, PyObject *ke
     for (Py_ssize_t i = 0; i < count; i++) {
         Py_XDECREF(inputs[i].owner);
     }
-    kernels_free(inputs);
     return result;
 }
 

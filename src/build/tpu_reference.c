@@ -66,7 +66,7 @@ static const kernels_node *find_answer(const reference_check *check, const kerne
 static kernels_status read_arrays(const reference_check *check, const kernels_node *answer, const char *key,
                                   const kernels_tpu_array **arrays, size_t *count) {
     const kernels_node *list = kernels_node_find(answer, key);
-    if (!kernels_node_is(list, KERNELS_NODE_ARRAY) || list->count > KERNELS_PJRT_OPERANDS_MAX) {
+    if (!kernels_node_is(list, KERNELS_NODE_ARRAY) || list->count > KERNELS_OPERANDS_MAX) {
         return kernels_fail(check->error, KERNELS_SCHEMA, "the exporter's result.json has no usable \"%s\"", key);
     }
     kernels_tpu_array *items = kernels_arena_array(check->report->arena, list->count + 1, sizeof(*items));

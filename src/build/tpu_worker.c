@@ -78,8 +78,8 @@ static kernels_status run_compile(tpu_worker *worker, const char *topology, kern
 /* Arrays of one side of a comparison, read from their files. */
 typedef struct array_set {
     size_t count;
-    kernels_shape shapes[KERNELS_PJRT_OPERANDS_MAX];
-    kernels_pjrt_array arrays[KERNELS_PJRT_OPERANDS_MAX];
+    kernels_shape shapes[KERNELS_OPERANDS_MAX];
+    kernels_pjrt_array arrays[KERNELS_OPERANDS_MAX];
 } array_set;
 
 static void array_set_dispose(array_set *set) {
@@ -105,7 +105,7 @@ static kernels_status read_array(const kernels_node *node, kernels_shape *shape,
 
 static kernels_status read_arrays(const kernels_node *job, const char *key, array_set *set, kernels_error *error) {
     const kernels_node *list = kernels_node_find(job, key);
-    if (!kernels_node_is(list, KERNELS_NODE_ARRAY) || list->count > KERNELS_PJRT_OPERANDS_MAX) {
+    if (!kernels_node_is(list, KERNELS_NODE_ARRAY) || list->count > KERNELS_OPERANDS_MAX) {
         return malformed(key, error);
     }
     for (size_t i = 0; i < list->count; i++) {

@@ -16,7 +16,6 @@
 #include "cli/kernels_commands.h"
 #include "cli/run_input.h"
 #include "runtime/npy.h"
-#include "runtime/pjrt.h"
 
 /* Most calls of one run. */
 #define REPEAT_MAX 10000000
@@ -45,9 +44,9 @@ typedef struct run_state {
     bool json;
     kernels_kernel *kernel;
     kernels_function *function;
-    kernels_run_input inputs[KERNELS_PJRT_OPERANDS_MAX];
+    kernels_run_input inputs[KERNELS_OPERANDS_MAX];
     size_t input_count;
-    run_result results[KERNELS_PJRT_OPERANDS_MAX];
+    run_result results[KERNELS_OPERANDS_MAX];
     size_t result_count;
     uint64_t *times; /* nanoseconds of each call, in order; sorted but for the first when reported */
 } run_state;
@@ -113,8 +112,8 @@ static kernels_status load_kernel(run_state *state, kernels_error *error) {
 }
 
 static kernels_status read_inputs(run_state *state, kernels_error *error) {
-    if (state->input_texts.count > KERNELS_PJRT_OPERANDS_MAX) {
-        return kernels_fail(error, KERNELS_LIMIT, "more than %d inputs", KERNELS_PJRT_OPERANDS_MAX);
+    if (state->input_texts.count > KERNELS_OPERANDS_MAX) {
+        return kernels_fail(error, KERNELS_LIMIT, "more than %d inputs", KERNELS_OPERANDS_MAX);
     }
     for (size_t i = 0; i < state->input_texts.count; i++) {
         KERNELS_TRY(kernels_run_input_read(state->input_texts.values[i], &state->inputs[i], error));
@@ -126,7 +125,7 @@ static kernels_status read_inputs(run_state *state, kernels_error *error) {
 /* ---- calling ---- */
 
 static kernels_status find_results(run_state *state, kernels_error *error) {
-    kernels_shape shapes[KERNELS_PJRT_OPERANDS_MAX];
+    kernels_shape shapes[KERNELS_OPERANDS_MAX];
     for (size_t i = 0; i < state->input_count; i++) {
         shapes[i] = state->inputs[i].shape;
     }
@@ -145,9 +144,9 @@ static kernels_status find_results(run_state *state, kernels_error *error) {
 
 /* The first call allocates the results, the others write into them. */
 static kernels_status call_all(run_state *state, kernels_error *error) {
-    const DLTensor *inputs[KERNELS_PJRT_OPERANDS_MAX];
-    DLManagedTensorVersioned *made[KERNELS_PJRT_OPERANDS_MAX];
-    DLTensor *outputs[KERNELS_PJRT_OPERANDS_MAX];
+    const DLTensor *inputs[KERNELS_OPERANDS_MAX];
+    DLManagedTensorVersioned *made[KERNELS_OPERANDS_MAX];
+    DLTensor *outputs[KERNELS_OPERANDS_MAX];
     for (size_t i = 0; i < state->input_count; i++) {
         inputs[i] = &state->inputs[i].tensor;
     }

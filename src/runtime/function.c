@@ -34,9 +34,9 @@ struct kernels_function {
 typedef struct kernels_call {
     const kernels_specialisation *specialisation;
     kernels_pjrt_executable *executable;
-    kernels_shape shapes[KERNELS_PJRT_OPERANDS_MAX];
-    kernels_pjrt_array inputs[KERNELS_PJRT_OPERANDS_MAX];
-    kernels_pjrt_array outputs[KERNELS_PJRT_OPERANDS_MAX];
+    kernels_shape shapes[KERNELS_OPERANDS_MAX];
+    kernels_pjrt_array inputs[KERNELS_OPERANDS_MAX];
+    kernels_pjrt_array outputs[KERNELS_OPERANDS_MAX];
 } kernels_call;
 
 /* ---- lists for messages ---- */
@@ -474,7 +474,7 @@ kernels_status kernels_function_call_allocate(kernels_function *function, const 
                                               size_t input_count, DLManagedTensorVersioned **outputs,
                                               size_t output_count, kernels_error *error) {
     kernels_call call;
-    DLManagedTensorVersioned *made[KERNELS_PJRT_OPERANDS_MAX];
+    DLManagedTensorVersioned *made[KERNELS_OPERANDS_MAX];
     KERNELS_TRY(prepare_inputs(function, inputs, input_count, &call, error));
     KERNELS_TRY(check_output_count(function, &call, output_count, error));
     kernels_status status = KERNELS_OK;

@@ -139,7 +139,7 @@ static kernels_status read_words(const kernels_manifest_reader *reader, const ke
 static kernels_status read_shapes(const kernels_manifest_reader *reader, const kernels_node *object, const char *key,
                                   const kernels_shape **shapes, size_t *count) {
     const kernels_node *array = NULL;
-    KERNELS_TRY(find_array(reader, object, key, KERNELS_PJRT_OPERANDS_MAX, &array));
+    KERNELS_TRY(find_array(reader, object, key, KERNELS_OPERANDS_MAX, &array));
     kernels_shape *parsed = kernels_arena_array(reader->arena, array->count + 1, sizeof(*parsed));
     if (!parsed) {
         return no_memory(reader);
@@ -257,8 +257,8 @@ static kernels_status read_function(const kernels_manifest_reader *reader, const
         return fail_at(reader, node, node, "functions", "a list of objects");
     }
     KERNELS_TRY(read_checked(reader, node, "name", is_word, "a name of letters, digits and \"_\"", &signature->name));
-    KERNELS_TRY(read_words(reader, node, "arguments", KERNELS_PJRT_OPERANDS_MAX, &signature->arguments,
-                           &signature->argument_count));
+    KERNELS_TRY(
+        read_words(reader, node, "arguments", KERNELS_OPERANDS_MAX, &signature->arguments, &signature->argument_count));
     KERNELS_TRY(read_words(reader, node, "generations", KERNELS_MANIFEST_GENERATIONS_MAX, &signature->generations,
                            &signature->generation_count));
     signature->rtol = DEFAULT_RTOL;

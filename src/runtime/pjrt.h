@@ -22,8 +22,6 @@
 
 /* Most bytes of a program that is handed to a plugin. */
 #define KERNELS_PJRT_PROGRAM_SIZE_LIMIT ((size_t)256 * 1024 * 1024)
-/* Most arguments, and most results, of one function. */
-#define KERNELS_PJRT_OPERANDS_MAX 64
 
 /* ---- finding a plugin ---- */
 

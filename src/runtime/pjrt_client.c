@@ -164,9 +164,9 @@ static kernels_status executable_compile(kernels_pjrt_executable *executable, ke
 kernels_status kernels_pjrt_compile(kernels_pjrt_client *client, kernels_view program, const char *name,
                                     size_t output_count, kernels_pjrt_executable **executable, kernels_error *error) {
     KERNELS_TRY(kernels_pjrt_program_check(program, name, error));
-    if (output_count > KERNELS_PJRT_OPERANDS_MAX) {
+    if (output_count > KERNELS_OPERANDS_MAX) {
         return kernels_fail(error, KERNELS_LIMIT, "%s: %zu results, more than the limit of %d", name, output_count,
-                            KERNELS_PJRT_OPERANDS_MAX);
+                            KERNELS_OPERANDS_MAX);
     }
     kernels_pjrt_executable *made = kernels_calloc(1, sizeof(*made));
     if (!made) {
@@ -202,8 +202,8 @@ void kernels_pjrt_executable_free(kernels_pjrt_executable *executable) {
 
 /* Device buffers of one call. */
 typedef struct kernels_pjrt_operands {
-    kernels_pjrt_api_buffer *inputs[KERNELS_PJRT_OPERANDS_MAX];
-    kernels_pjrt_api_buffer *outputs[KERNELS_PJRT_OPERANDS_MAX];
+    kernels_pjrt_api_buffer *inputs[KERNELS_OPERANDS_MAX];
+    kernels_pjrt_api_buffer *outputs[KERNELS_OPERANDS_MAX];
 } kernels_pjrt_operands;
 
 static void buffers_destroy(const kernels_pjrt_api *api, kernels_pjrt_api_buffer *const *buffers, size_t count) {
@@ -289,10 +289,10 @@ static kernels_status copy_out(const kernels_pjrt_client *client, kernels_pjrt_a
 kernels_status kernels_pjrt_execute(kernels_pjrt_executable *executable, const kernels_pjrt_array *inputs,
                                     size_t input_count, const kernels_pjrt_array *outputs, size_t output_count,
                                     kernels_error *error) {
-    if (input_count > KERNELS_PJRT_OPERANDS_MAX || output_count != executable->output_count) {
+    if (input_count > KERNELS_OPERANDS_MAX || output_count != executable->output_count) {
         return kernels_fail(error, KERNELS_INVALID_ARGUMENT,
                             "%zu arguments and %zu results; expected at most %d arguments and %zu results", input_count,
-                            output_count, KERNELS_PJRT_OPERANDS_MAX, executable->output_count);
+                            output_count, KERNELS_OPERANDS_MAX, executable->output_count);
     }
     const kernels_pjrt_client *client = executable->client;
     kernels_pjrt_operands operands = {0};

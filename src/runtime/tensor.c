@@ -2,6 +2,7 @@
 #include "runtime/tensor.h"
 
 #include <inttypes.h>
+#include <stdatomic.h>
 
 #include "base/buffer.h"
 #include "base/error.h"
@@ -129,41 +130,112 @@ void *kernels_tensor_data(const DLTensor *tensor) {
 
 /* ---- making ---- */
 
-typedef struct kernels_owned_tensor {
-    DLManagedTensorVersioned managed;
+/* The memory, shared by all handles on it. */
+typedef struct kernels_tensor_block {
+    atomic_uint owners;
+    DLTensor tensor; /* shape and strides point below */
     int64_t shape[KERNELS_RANK_MAX];
     int64_t strides[KERNELS_RANK_MAX];
-} kernels_owned_tensor;
+} kernels_tensor_block;
 
-static void owned_tensor_delete(DLManagedTensorVersioned *tensor) { kernels_free(tensor); }
-
-kernels_status kernels_tensor_new(const kernels_shape *shape, DLManagedTensorVersioned **tensor, kernels_error *error) {
-    uint64_t bytes = kernels_shape_bytes(shape);
-    if (bytes > SIZE_MAX / 2) {
-        return kernels_fail_no_memory(error);
+static void block_release(kernels_tensor_block *block) {
+    if (atomic_fetch_sub_explicit(&block->owners, 1, memory_order_acq_rel) == 1) {
+        kernels_free(block);
     }
-    /* one block: record, gap up to the alignment, elements */
-    kernels_owned_tensor *owned = kernels_malloc(sizeof(*owned) + TENSOR_ALIGNMENT + (size_t)bytes);
-    if (!owned) {
-        return kernels_fail_no_memory(error);
+}
+
+static void handle_delete(DLManagedTensorVersioned *tensor) {
+    block_release(tensor->manager_ctx);
+    kernels_free(tensor);
+}
+
+static void unversioned_delete(DLManagedTensor *tensor) {
+    block_release(tensor->manager_ctx);
+    kernels_free(tensor);
+}
+
+/* Does not count the new owner. */
+static DLManagedTensorVersioned *handle_new(kernels_tensor_block *block) {
+    DLManagedTensorVersioned *handle = kernels_calloc(1, sizeof(*handle));
+    if (handle) {
+        handle->version = (DLPackVersion){DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
+        handle->manager_ctx = block;
+        handle->deleter = handle_delete;
+        handle->dl_tensor = block->tensor;
+    }
+    return handle;
+}
+
+static kernels_tensor_block *block_new(const kernels_shape *shape) {
+    uint64_t bytes = kernels_shape_bytes(shape);
+    /* one piece: record, gap up to the alignment, elements */
+    kernels_tensor_block *block =
+        bytes < SIZE_MAX / 2 ? kernels_malloc(sizeof(*block) + TENSOR_ALIGNMENT + (size_t)bytes) : NULL;
+    if (!block) {
+        return NULL;
     }
     int64_t stride = 1;
     for (int32_t i = shape->rank - 1; i >= 0; i--) {
-        owned->shape[i] = shape->dimensions[i];
-        owned->strides[i] = stride;
+        block->shape[i] = shape->dimensions[i];
+        block->strides[i] = stride;
         stride *= shape->dimensions[i];
     }
-    uintptr_t data = ((uintptr_t)(owned + 1) + TENSOR_ALIGNMENT - 1) & ~(TENSOR_ALIGNMENT - 1);
-    owned->managed = (DLManagedTensorVersioned){
-        .version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION},
-        .deleter = owned_tensor_delete,
-        .dl_tensor = {.data = (void *)data,
-                      .device = {kDLCPU, 0},
-                      .ndim = shape->rank,
-                      .dtype = shape->dtype,
-                      .shape = owned->shape,
-                      .strides = owned->strides},
-    };
-    *tensor = &owned->managed;
+    uintptr_t data = ((uintptr_t)(block + 1) + TENSOR_ALIGNMENT - 1) & ~(TENSOR_ALIGNMENT - 1);
+    atomic_init(&block->owners, 1);
+    block->tensor = (DLTensor){.data = (void *)data,
+                               .device = {kDLCPU, 0},
+                               .ndim = shape->rank,
+                               .dtype = shape->dtype,
+                               .shape = block->shape,
+                               .strides = block->strides};
+    return block;
+}
+
+kernels_status kernels_tensor_new(const kernels_shape *shape, DLManagedTensorVersioned **tensor, kernels_error *error) {
+    kernels_tensor_block *block = block_new(shape);
+    DLManagedTensorVersioned *handle = block ? handle_new(block) : NULL;
+    if (!handle) {
+        kernels_free(block);
+        return kernels_fail_no_memory(error);
+    }
+    *tensor = handle;
+    return KERNELS_OK;
+}
+
+/* ---- sharing ---- */
+
+static kernels_status find_block(const DLManagedTensorVersioned *tensor, kernels_tensor_block **block,
+                                 kernels_error *error) {
+    if (!tensor || tensor->deleter != handle_delete) {
+        return kernels_fail(error, KERNELS_INVALID_ARGUMENT, "only a tensor made by this library can be shared");
+    }
+    *block = tensor->manager_ctx;
+    return KERNELS_OK;
+}
+
+kernels_status kernels_tensor_share(const DLManagedTensorVersioned *tensor, DLManagedTensorVersioned **shared,
+                                    kernels_error *error) {
+    kernels_tensor_block *block = NULL;
+    KERNELS_TRY(find_block(tensor, &block, error));
+    DLManagedTensorVersioned *handle = handle_new(block);
+    if (!handle) {
+        return kernels_fail_no_memory(error);
+    }
+    atomic_fetch_add_explicit(&block->owners, 1, memory_order_relaxed);
+    *shared = handle;
+    return KERNELS_OK;
+}
+
+kernels_status kernels_tensor_share_unversioned(const DLManagedTensorVersioned *tensor, DLManagedTensor **shared,
+                                                kernels_error *error) {
+    kernels_tensor_block *block = NULL;
+    KERNELS_TRY(find_block(tensor, &block, error));
+    DLManagedTensor *handle = kernels_malloc(sizeof(*handle));
+    if (!handle) {
+        return kernels_fail_no_memory(error);
+    }
+    *handle = (DLManagedTensor){.dl_tensor = block->tensor, .manager_ctx = block, .deleter = unversioned_delete};
+    atomic_fetch_add_explicit(&block->owners, 1, memory_order_relaxed);
+    *shared = handle;
     return KERNELS_OK;
 }

@@ -118,11 +118,35 @@ static void test_makes_tensors(void **state) {
     }
 }
 
+static void test_shares_tensors(void **state) {
+    (void)state;
+    kernels_shape shape;
+    kernels_error error = KERNELS_ERROR_INIT;
+    DLManagedTensorVersioned *made = NULL, *second = NULL;
+    DLManagedTensor *old = NULL;
+    assert_ok(kernels_shape_parse(KERNELS_VIEW("f32[3,4]"), &shape, &error), error);
+    assert_ok(kernels_tensor_new(&shape, &made, &error), error);
+    assert_ok(kernels_tensor_share(made, &second, &error), error);
+    assert_ok(kernels_tensor_share_unversioned(second, &old, &error), error);
+    assert_ptr_equal(made->dl_tensor.data, old->dl_tensor.data);
+    made->deleter(made);
+    second->deleter(second);
+    memset(old->dl_tensor.data, 1, 48); /* still there, and so is its shape */
+    assert_int_equal(old->dl_tensor.shape[1], 4);
+    assert_int_equal(old->dl_tensor.strides[0], 4);
+    old->deleter(old);
+    DLManagedTensorVersioned foreign = {.deleter = NULL};
+    assert_int_equal(kernels_tensor_share(&foreign, &second, &error), KERNELS_INVALID_ARGUMENT);
+    assert_int_equal(kernels_tensor_share_unversioned(NULL, &old, &error), KERNELS_INVALID_ARGUMENT);
+    kernels_error_dispose(&error);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_accepts),
         cmocka_unit_test(test_refuses),
         cmocka_unit_test(test_makes_tensors),
+        cmocka_unit_test(test_shares_tensors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
