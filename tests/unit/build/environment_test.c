@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -158,10 +160,89 @@ static void test_find(void **state) {
     folder_remove(store);
 }
 
+/* ---- really making one, from a wheel of four files (tests/data/wheels) ---- */
+
+#define TINY_HASH "9e353335300a0a8968bb3b126c2191d10525cb82ba156d13bfc2e5320b1a0ecc"
+#define TINY(hash)                                                                                 \
+    "format = 1\npython = \"3.11\"\n[[wheel]]\nname = \"tiny\"\nversion = \"1.0\"\n"               \
+    "file = \"tiny-1.0-py3-none-any.whl\"\nsha256 = \"" hash "\"\nsize = 720\nsource = \"pypi\"\n" \
+    "roles = [\"build\"]\nlicence = \"own\"\n"
+
+static void count_line(void *payload, const char *message) {
+    unsigned *count = payload;
+    (void)message;
+    (*count)++;
+}
+
+/* lines: what the maker reported, 0 when somebody else made it. */
+static kernels_status provide_tiny(const char *store, unsigned *lines, kernels_environment *environment,
+                                   kernels_error *error) {
+    static const char *const licences[] = {"other", "tiny"};
+    char *lock = kernels_path_join(store, "lock.toml");
+    char *wheels = kernels_path_join(getenv("KERNELS_TEST_DATA"), "wheels");
+    kernels_environment_options options = {
+        .lock_path = lock,
+        .store = store,
+        .wheel_dir = wheels,
+        .licences = licences,
+        .licence_count = 2,
+        .progress = count_line,
+        .payload = lines,
+    };
+    kernels_status status = kernels_environment_provide(&options, environment, error);
+    kernels_free(wheels);
+    kernels_free(lock);
+    return status;
+}
+
+/* Two builders at once: one makes it, both get it. */
+static void test_two_builders(void **state) {
+    kernels_error error = KERNELS_ERROR_INIT;
+    kernels_environment environment = {0};
+    unsigned lines = 0;
+    int result = -1;
+    char *store = folder_make();
+    (void)state;
+    folder_write_text(store, "lock.toml", TINY(TINY_HASH));
+    pid_t child = fork();
+    if (child == 0) {
+        kernels_status status = provide_tiny(store, &lines, &environment, NULL);
+        _exit(status != KERNELS_OK ? 100 : (int)lines);
+    }
+    must(provide_tiny(store, &lines, &environment, &error), &error);
+    assert_int_equal(waitpid(child, &result, 0), child);
+    assert_true(WIFEXITED(result));
+    assert_int_equal(WEXITSTATUS(result) + (int)lines, 3); /* one plan and two steps, told once */
+    assert_true(folder_has(environment.site_packages, "tiny.py"));
+    assert_true(folder_has(environment.directory, ".complete"));
+    kernels_environment_dispose(&environment);
+    folder_remove(store);
+}
+
+static void test_wheel_with_another_hash(void **state) {
+    kernels_error error = KERNELS_ERROR_INIT;
+    kernels_environment environment = {0};
+    unsigned lines = 0;
+    char *store = folder_make();
+    (void)state;
+    folder_write_text(store, "lock.toml", TINY(HASH));
+    assert_int_equal(provide_tiny(store, &lines, &environment, &error), KERNELS_PROCESS);
+    assert_non_null(strstr(kernels_error_message(&error), "pip install failed"));
+    assert_non_null(strstr(kernels_error_message(&error), TINY_HASH));
+    char *lock = kernels_path_join(store, "lock.toml");
+    kernels_environment_options options = {.lock_path = lock, .store = store};
+    assert_int_equal(kernels_environment_find(&options, &environment, &error), KERNELS_NOT_FOUND);
+    kernels_free(lock);
+    kernels_error_dispose(&error);
+    folder_remove(store);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shipped_lock), cmocka_unit_test(test_lock_errors), cmocka_unit_test(test_store_directory),
-        cmocka_unit_test(test_wrong_python), cmocka_unit_test(test_licence),     cmocka_unit_test(test_find),
+        cmocka_unit_test(test_shipped_lock),    cmocka_unit_test(test_lock_errors),
+        cmocka_unit_test(test_store_directory), cmocka_unit_test(test_wrong_python),
+        cmocka_unit_test(test_licence),         cmocka_unit_test(test_find),
+        cmocka_unit_test(test_two_builders),    cmocka_unit_test(test_wheel_with_another_hash),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
