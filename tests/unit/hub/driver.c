@@ -20,6 +20,7 @@
 #include "base/error.h"
 #include "base/fault.h"
 #include "base/memory.h"
+#include "base/view.h"
 #include "hub/hub.h"
 
 #define OPERATION_COUNT 2048
@@ -246,9 +247,11 @@ static bool arm_fault(void) {
 #ifdef KERNELS_FAULTS
     static const char *const points[] = {"allocate", "open", "write", "sync", "rename"};
     for (size_t i = 0; text && i < sizeof(points) / sizeof(points[0]); i++) {
-        size_t size = strlen(points[i]);
-        if (strncmp(text, points[i], size) == 0) {
-            kernels_fault_arm((kernels_fault_point)i, strtoul(text + size, NULL, 10));
+        kernels_view rest = kernels_view_of(text);
+        uint64_t countdown = 0;
+        if (kernels_view_starts_with(rest, kernels_view_of(points[i])) &&
+            kernels_view_to_u64(kernels_view_slice(rest, strlen(points[i]) + 1, rest.size), &countdown)) {
+            kernels_fault_arm((kernels_fault_point)i, countdown);
         }
     }
     return true;
