@@ -296,6 +296,12 @@ KERNELS_API kernels_status kernels_build_read(const char *kernel_dir, kernels_bu
                                               kernels_error *error);
 KERNELS_API void kernels_build_dispose(kernels_build *build);
 
+/* The text of a build.toml of an older edition as edition 5. What stays keeps its bytes: comments, order,
+ * layout. *edition receives the edition it had; *migrated heap text, or NULL for a file of edition 5. license is
+ * written where the file has none (NULL: that is an error). */
+KERNELS_API kernels_status kernels_build_migrate(kernels_view text, const char *name, const char *license,
+                                                 unsigned *edition, char **migrated, kernels_error *error);
+
 /* Kernel dependencies of a backend: the general ones, then the backend's own; repeats are kept. */
 KERNELS_API size_t kernels_build_kernel_depends_count(const kernels_build *build, kernels_backend backend);
 KERNELS_API const kernels_dependency *kernels_build_kernel_depends_at(const kernels_build *build,
@@ -335,7 +341,7 @@ typedef struct kernels_locks {
     kernels_lock_kind kind;
     const kernels_lock *items; /* ascending by dependency; older files: as written */
     size_t count;
-    bool older; /* of a release before 0.17: only repo_id of a dependency is known */
+    bool older;  /* of a release before 0.17: only repo_id of a dependency is known */
     void *owner; /* private; frees everything */
 } kernels_locks;
 

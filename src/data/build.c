@@ -77,6 +77,11 @@ const char *kernels_build_old_sign(const kernels_node *root) {
 }
 
 /* Which of two failed readings of an unmarked file says what its author meant. */
+static bool is_meant_as_1(const kernels_node *root) {
+    return kernels_node_find(kernels_node_find(root, "torch"), "universal") ||
+           old_kernel_sign(kernels_node_find(root, "kernel"));
+}
+
 static bool is_meant_as_4(const kernels_node *root) {
     const kernels_node *general = kernels_node_find(root, "general");
     return kernels_node_find(root, "torch-noarch") ||
@@ -85,9 +90,13 @@ static bool is_meant_as_4(const kernels_node *root) {
 
 /* ---- reading ---- */
 
-static kernels_status read_as(const kernels_document *document, const char *name, unsigned edition,
-                              bool any_version_width, kernels_build *build, kernels_error *error) {
-    static const unsigned masks[] = {[3] = KERNELS_EDITION_3, [4] = KERNELS_EDITION_4, [5] = KERNELS_EDITION_5};
+static kernels_status read_as(const kernels_document *document, const char *name, unsigned edition, bool for_migration,
+                              kernels_build *build, kernels_error *error) {
+    static const unsigned masks[] = {[1] = KERNELS_EDITION_1,
+                                     [2] = KERNELS_EDITION_2,
+                                     [3] = KERNELS_EDITION_3,
+                                     [4] = KERNELS_EDITION_4,
+                                     [5] = KERNELS_EDITION_5};
     kernels_build result = {.edition = edition, .owner = kernels_arena_new(0)};
     if (!result.owner) {
         return kernels_fail_no_memory(error);
@@ -96,7 +105,7 @@ static kernels_status read_as(const kernels_document *document, const char *name
                              .arena = result.owner,
                              .error = error,
                              .mask = masks[edition],
-                             .any_version_width = any_version_width};
+                             .any_version_width = for_migration && edition != 5};
     kernels_status status = kernels_build_schema_read(&reader, document->root, &result);
     if (status != KERNELS_OK) {
         kernels_build_dispose(&result);
@@ -106,43 +115,61 @@ static kernels_status read_as(const kernels_document *document, const char *name
     return KERNELS_OK;
 }
 
-static kernels_status fail_old(const char *name, const char *sign, kernels_error *error) {
+/* Moves the error of the failed reading that says most to *error and frees the other. */
+static kernels_status report(kernels_error *chosen, kernels_error *other, kernels_error *error) {
+    kernels_status status = chosen->status;
+    kernels_error_move(error, chosen);
+    kernels_error_dispose(chosen);
+    kernels_error_dispose(other);
+    return status;
+}
+
+/* Tries two editions. The error is that of the first when `prefer_first`. */
+static kernels_status read_as_either(const kernels_document *document, const char *name, unsigned first,
+                                     unsigned second, bool prefer_first, bool for_migration, kernels_build *build,
+                                     kernels_error *error) {
+    kernels_error as_first = KERNELS_ERROR_INIT, as_second = KERNELS_ERROR_INIT;
+    kernels_status status = read_as(document, name, first, for_migration, build, &as_first);
+    if (status == KERNELS_OK) {
+        return KERNELS_OK;
+    }
+    if (status == KERNELS_NO_MEMORY) {
+        return report(&as_first, &as_second, error);
+    }
+    status = read_as(document, name, second, for_migration, build, &as_second);
+    if (status == KERNELS_OK) {
+        kernels_error_dispose(&as_first);
+        return KERNELS_OK;
+    }
+    return prefer_first && status != KERNELS_NO_MEMORY ? report(&as_first, &as_second, error)
+                                                       : report(&as_second, &as_first, error);
+}
+
+static kernels_status read_unmarked(const kernels_document *document, const char *name, bool for_migration,
+                                    kernels_build *build, kernels_error *error) {
+    kernels_status status =
+        read_as_either(document, name, 4, 3, is_meant_as_4(document->root), for_migration, build, error);
+    const char *sign = kernels_build_old_sign(document->root);
+    if (status == KERNELS_OK || status == KERNELS_NO_MEMORY || !sign) {
+        return status;
+    }
+    if (for_migration) {
+        kernels_error_dispose(error);
+        return read_as_either(document, name, 1, 2, is_meant_as_1(document->root), true, build, error);
+    }
     return kernels_fail(error, KERNELS_UNSUPPORTED_EDITION,
                         "%s: this file is of edition 1 or 2 (%s), which is no longer read: run `kernel-builder "
                         "update-build` to bring it to edition 5",
                         name, sign);
 }
 
-static kernels_status read_unmarked(const kernels_document *document, const char *name, bool any_version_width,
-                                    kernels_build *build, kernels_error *error) {
-    kernels_error as_4 = KERNELS_ERROR_INIT, as_3 = KERNELS_ERROR_INIT;
-    kernels_status status = read_as(document, name, 4, any_version_width, build, &as_4);
-    if (status != KERNELS_OK && status != KERNELS_NO_MEMORY) {
-        status = read_as(document, name, 3, any_version_width, build, &as_3);
-    }
-    if (status != KERNELS_OK) {
-        const char *sign = kernels_build_old_sign(document->root);
-        bool use_4 = as_3.status == KERNELS_OK || is_meant_as_4(document->root);
-        if (status == KERNELS_NO_MEMORY) {
-            kernels_fail_no_memory(error);
-        } else if (sign) {
-            status = fail_old(name, sign, error);
-        } else {
-            kernels_error_move(error, use_4 ? &as_4 : &as_3);
-        }
-    }
-    kernels_error_dispose(&as_4);
-    kernels_error_dispose(&as_3);
-    return status;
-}
-
-kernels_status kernels_build_read_document(const kernels_document *document, const char *name, bool any_version_width,
+kernels_status kernels_build_read_document(const kernels_document *document, const char *name, bool for_migration,
                                            kernels_build *build, kernels_error *error) {
     kernels_reader reader = {.name = name, .error = error};
     uint64_t edition = 0;
     KERNELS_TRY(find_edition(&reader, document->root, &edition));
     return edition == 5 ? read_as(document, name, 5, false, build, error)
-                        : read_unmarked(document, name, any_version_width, build, error);
+                        : read_unmarked(document, name, for_migration, build, error);
 }
 
 /* Older editions: 3 is refused, 4 gets a warning. */

@@ -9,8 +9,9 @@
 #include "base/view.h"
 #include "data/build.h"
 
-#define UNMARKED (KERNELS_EDITION_4 | KERNELS_EDITION_3)
 #define SINCE_4 (KERNELS_EDITION_5 | KERNELS_EDITION_4)
+#define SINCE_3 (SINCE_4 | KERNELS_EDITION_3)
+#define SINCE_2 (SINCE_3 | KERNELS_EDITION_2)
 
 #define ROW(toml_key, reader, member) \
     .key = (toml_key), .read = (reader), .offset = offsetof(kernels_build, member), .second_offset = KERNELS_NO_OFFSET
@@ -75,6 +76,36 @@ static kernels_status read_edition(kernels_reader *reader, const kernels_place *
     return KERNELS_OK;
 }
 
+/* Keys of editions 1 and 2 that later ones do not know are checked only: migration looks them up itself. */
+static kernels_status check_boolean(kernels_reader *reader, const kernels_place *place, const kernels_node *node,
+                                    void *target, void *second) {
+    (void)target;
+    bool value = false;
+    return kernels_read_boolean(reader, place, node, &value, second);
+}
+
+static kernels_status check_version(kernels_reader *reader, const kernels_place *place, const kernels_node *node,
+                                    void *target, void *second) {
+    (void)target;
+    kernels_version value = {0};
+    return kernels_read_version2(reader, place, node, &value, second);
+}
+
+/* Edition 2 knows two names; the second one belongs to CUDA since edition 3. */
+static kernels_status read_python_depends_2(kernels_reader *reader, const kernels_place *place,
+                                            const kernels_node *node, void *target, void *second) {
+    KERNELS_TRY(kernels_read_texts(reader, place, node, target, second));
+    const kernels_strings *names = target;
+    for (size_t i = 0; i < names->count; i++) {
+        if (strcmp(names->items[i], "einops") != 0 && strcmp(names->items[i], "nvidia-cutlass-dsl") != 0) {
+            const kernels_place here = kernels_place_element(place, node, i);
+            return kernels_reader_bad_value(reader, &here, "one of einops, nvidia-cutlass-dsl",
+                                            kernels_view_of(names->items[i]));
+        }
+    }
+    return KERNELS_OK;
+}
+
 static const kernels_field general_rows[] = {
     {ROW("name", kernels_read_name, name), .required = true},
     {ROW("version", kernels_read_unsigned, version), .mask = SINCE_4, .required = true},
@@ -82,17 +113,21 @@ static const kernels_field general_rows[] = {
     {ROW("edition", read_edition, edition), .mask = KERNELS_EDITION_5, .required = true},
     {ROW("license", kernels_read_text, license), .mask = SINCE_4, .required = true},
     {ROW("license", kernels_read_text, license), .mask = KERNELS_EDITION_3},
-    {ROW("upstream", kernels_read_git_url, upstream)},
+    {ROW("upstream", kernels_read_git_url, upstream), .mask = SINCE_3},
     {ROW("source", kernels_read_git_url, source), .mask = SINCE_4},
-    {ROW_WITH("backends", kernels_read_backends, backends, backend_count), .required = true},
-    {ROW("python-depends", kernels_read_texts, python_depends)},
+    {ROW_WITH("backends", kernels_read_backends, backends, backend_count), .mask = SINCE_3, .required = true},
+    {TABLE("universal", check_boolean), .mask = KERNELS_EDITION_2},
+    {TABLE("cuda-minver", check_version), .mask = KERNELS_EDITION_2},
+    {TABLE("cuda-maxver", check_version), .mask = KERNELS_EDITION_2},
+    {ROW("python-depends", kernels_read_texts, python_depends), .mask = SINCE_3},
+    {ROW("python-depends", read_python_depends_2, python_depends), .mask = KERNELS_EDITION_2},
     {ROW_WITH("kernel-depends", kernels_read_dependencies, kernel_depends, kernel_depends_count),
      .mask = KERNELS_EDITION_5},
-    {TABLE("hub", read_hub)},
-    {TABLE("cuda", read_cuda)},
-    {TABLE("neuron", read_neuron)},
+    {TABLE("hub", read_hub), .mask = SINCE_2},
+    {TABLE("cuda", read_cuda), .mask = SINCE_3},
+    {TABLE("neuron", read_neuron), .mask = SINCE_3},
     {TABLE("tpu", read_tpu), .mask = KERNELS_EDITION_5},
-    {TABLE("xpu", read_xpu)},
+    {TABLE("xpu", read_xpu), .mask = SINCE_3},
 };
 TABLE_READER(read_general, general_rows)
 
@@ -140,8 +175,9 @@ static kernels_status read_stable_abi(kernels_reader *reader, const kernels_plac
 
 static const kernels_field torch_rows[] = {
     {ROW("include", kernels_read_texts, include)},
-    {ROW("minver", kernels_read_version2, torch_minver)},
-    {ROW("maxver", kernels_read_version2, torch_maxver)},
+    {ROW("minver", kernels_read_version2, torch_minver), .mask = SINCE_2},
+    {ROW("maxver", kernels_read_version2, torch_maxver), .mask = SINCE_2},
+    {TABLE("universal", check_boolean), .mask = KERNELS_EDITION_1},
     {ROW_WITH("pyext", kernels_read_texts, pyext, has_pyext)},
     {ROW("src", kernels_read_texts, src)},
     {TABLE("stable-abi", read_stable_abi), .mask = KERNELS_EDITION_5},
@@ -260,16 +296,56 @@ static kernels_status read_kernel_kind(kernels_reader *reader, const kernels_pla
     return KERNELS_OK;
 }
 
-static kernels_status read_kernel(kernels_reader *reader, const kernels_place *place, const kernels_node *node,
-                                  kernels_build_kernel *kernel) {
+/* language of edition 1; "cuda-hipify" is a CUDA kernel that migration doubles for ROCm. */
+static kernels_status read_language(kernels_reader *reader, const kernels_place *place, const kernels_node *node,
+                                    void *target, void *second) {
+    (void)second;
+    static const char expected[] = "one of cuda, cuda-hipify, metal";
+    kernels_view text;
+    KERNELS_TRY(kernels_read_view(reader, place, node, expected, &text));
+    bool metal = kernels_view_equal_text(text, "metal");
+    if (!metal && !kernels_view_equal_text(text, "cuda") && !kernels_view_equal_text(text, "cuda-hipify")) {
+        return kernels_reader_bad_value(reader, place, expected, text);
+    }
+    *(kernels_backend *)target = metal ? KERNELS_BACKEND_METAL : KERNELS_BACKEND_CUDA;
+    return KERNELS_OK;
+}
+
+static const kernels_field kernel_rows_1[] = {
+    {KERNEL_ROW("language", read_language, backend)},
+    {KERNEL_ROW("depends", read_cpp_dependencies, depends), .required = true},
+    {KERNEL_ROW("src", kernels_read_texts, src), .required = true},
+    {KERNEL_LIST("include", include)},
+    {KERNEL_LIST("cuda-capabilities", cuda_capabilities)},
+    {KERNEL_LIST("rocm-archs", rocm_archs)},
+};
+
+static kernels_status read_kernel_1(kernels_reader *reader, const kernels_place *place, const kernels_node *node,
+                                    kernels_build_kernel *kernel) {
+    const kernels_schema schema = KERNELS_SCHEMA(kernel_rows_1, false);
+    kernel->backend = KERNELS_BACKEND_CUDA;
+    return kernels_schema_read(reader, place, node, &schema, kernel);
+}
+
+static kernels_status read_kernel_of_kind(kernels_reader *reader, const kernels_place *place, const kernels_node *node,
+                                          kernels_build_kernel *kernel) {
     const kernels_schema schema = KERNELS_SCHEMA(kernel_rows, false);
     kernels_reader of_kind = *reader;
     KERNELS_TRY(read_kernel_kind(reader, place, node, &of_kind.mask));
+    return kernels_schema_read(&of_kind, place, node, &schema, kernel);
+}
+
+static kernels_status read_kernel(kernels_reader *reader, const kernels_place *place, const kernels_node *node,
+                                  kernels_build_kernel *kernel) {
+    if (memchr(place->key.data, 0, place->key.size)) {
+        return kernels_reader_bad_value(reader, place, "a name without a NUL character", place->key);
+    }
     kernel->name = kernels_arena_copy_text(reader->arena, place->key);
     if (!kernel->name) {
         return kernels_reader_no_memory(reader);
     }
-    return kernels_schema_read(&of_kind, place, node, &schema, kernel);
+    return reader->mask & KERNELS_EDITION_1 ? read_kernel_1(reader, place, node, kernel)
+                                            : read_kernel_of_kind(reader, place, node, kernel);
 }
 
 static kernels_status read_kernels(kernels_reader *reader, const kernels_place *place, const kernels_node *node,
@@ -285,9 +361,6 @@ static kernels_status read_kernels(kernels_reader *reader, const kernels_place *
     for (size_t i = 0; i < node->count; i++) {
         const kernels_member *member = &node->as.members[i];
         const kernels_place here = {place, member->key, 0, member->key_position};
-        if (member->key.size > 0 && memchr(member->key.data, 0, member->key.size)) {
-            return kernels_reader_bad_value(reader, &here, "a name without a NUL character", member->key);
-        }
         KERNELS_TRY(read_kernel(reader, &here, member->value, &kernels[i]));
     }
     kernels_build *build = target;
@@ -302,12 +375,12 @@ static const kernels_field top_rows[] = {
     {TABLE("general", read_general), .required = true},
     {TABLE("torch", read_torch)},
     {TABLE("torch-noarch", read_noarch), .mask = SINCE_4},
-    {TABLE("tvm-ffi", read_tvm_ffi)},
+    {TABLE("tvm-ffi", read_tvm_ffi), .mask = SINCE_3},
     {TABLE("kernel", read_kernels)},
 };
 
 static bool is_framework(kernels_view key, unsigned mask) {
-    return kernels_view_equal_text(key, "torch") || kernels_view_equal_text(key, "tvm-ffi") ||
+    return kernels_view_equal_text(key, "torch") || (kernels_view_equal_text(key, "tvm-ffi") && (mask & SINCE_3)) ||
            (kernels_view_equal_text(key, "torch-noarch") && (mask & SINCE_4));
 }
 
@@ -328,7 +401,7 @@ static kernels_status check_frameworks(kernels_reader *reader, const kernels_pla
         }
         first = member;
     }
-    if (!first && !(reader->mask & KERNELS_EDITION_3) && kernels_node_find(root, "general")) {
+    if (!first && (reader->mask & SINCE_4) && kernels_node_find(root, "general")) {
         return kernels_reader_fail(reader, place,
                                    "no framework section: expected one of [torch], [torch-noarch], "
                                    "[tvm-ffi], found none");
