@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/resource.h>
 
 #include "cli/serve_options.h"
 #include "server/server.h"
@@ -50,6 +51,15 @@ static kernels_server_options read_options(const kernels_arguments *arguments) {
     return chosen;
 }
 
+/* Each connection holds a socket and some files; the usual soft limit is made for smaller programs. */
+static void raise_descriptor_limit(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
 static int serve(const kernels_arguments *arguments, void *payload) {
     const kernels_server_options chosen = read_options(arguments);
     kernels_error error = KERNELS_ERROR_INIT;
@@ -63,6 +73,7 @@ static int serve(const kernels_arguments *arguments, void *payload) {
     sigaddset(&signals, SIGINT);
     pthread_sigmask(SIG_BLOCK, &signals, NULL);
     signal(SIGPIPE, SIG_IGN);
+    raise_descriptor_limit();
     if (kernels_server_start(&chosen, &server, &error) != KERNELS_OK) {
         return report(&error);
     }

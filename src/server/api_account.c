@@ -43,7 +43,8 @@ kernels_status kernels_api_organization(kernels_request *request, kernels_respon
     kernels_json_writer json;
     kernels_view name = request->route.name;
     bool trusted = is_trusted(request->service, name);
-    if (!trusted && !kernels_store_has_owner(request->service->store, name)) {
+    bool is_user = kernels_auth_has_account(request->service->auth, name);
+    if (!trusted && (is_user || !kernels_store_has_owner(request->service->store, name))) {
         return kernels_fail(error, KERNELS_NOT_FOUND, "Organization not found");
     }
     kernels_response_json(response, &json);

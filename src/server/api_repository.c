@@ -153,7 +153,7 @@ static void write_info(kernels_request *request, const char *commit, int64_t tim
     }
     kernels_json_member_text(&json, "sha", commit);
     kernels_json_member_text(&json, "lastModified", format_time(request->arena, time));
-    kernels_json_member_boolean(&json, "private", kernels_repository_is_private(request->repository));
+    kernels_json_member_boolean(&json, "private", kernels_request_is_private(request));
     kernels_json_member_boolean(&json, "gated", false);
     kernels_json_member_unsigned(&json, "downloads", 0);
     kernels_json_member_unsigned(&json, "likes", 0);

@@ -99,6 +99,15 @@ void kernels_auth_free(kernels_auth *auth) {
 
 bool kernels_auth_has_accounts(const kernels_auth *auth) { return auth->count > 0; }
 
+bool kernels_auth_has_account(const kernels_auth *auth, kernels_view name) {
+    for (size_t i = 0; i < auth->count; i++) {
+        if (kernels_view_equal_text(name, auth->accounts[i].name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 kernels_auth_result kernels_auth_check(const kernels_auth *auth, const char *header, const kernels_account **account) {
     const kernels_view scheme = KERNELS_VIEW("Bearer ");
     kernels_view text = kernels_view_of(header);

@@ -24,6 +24,7 @@ typedef struct kernels_auth kernels_auth;
 kernels_status kernels_auth_new(const char *const *accounts, size_t count, kernels_auth **auth, kernels_error *error);
 void kernels_auth_free(kernels_auth *auth);
 bool kernels_auth_has_accounts(const kernels_auth *auth);
+bool kernels_auth_has_account(const kernels_auth *auth, kernels_view name);
 
 typedef enum kernels_auth_result {
     KERNELS_AUTH_ANONYMOUS, /* no header */

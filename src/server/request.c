@@ -93,7 +93,7 @@ static kernels_status check_write(const kernels_request *request, kernels_access
                : kernels_fail(error, KERNELS_FORBIDDEN, "The token of %s may only read", request->account->name);
 }
 
-static bool is_private(const kernels_request *request) {
+bool kernels_request_is_private(const kernels_request *request) {
     for (size_t i = 0; i < request->service->private_count; i++) {
         if (kernels_view_equal_text(request->route.repository, request->service->private_repositories[i])) {
             return true;
@@ -113,7 +113,7 @@ static kernels_status open_repository(kernels_request *request, kernels_access a
     }
     /* without accounts there is nobody to keep a repository from */
     if (status == KERNELS_OK && request->account == NULL && kernels_auth_has_accounts(request->service->auth) &&
-        is_private(request)) {
+        kernels_request_is_private(request)) {
         return hide_repository(request, error);
     }
     return status;
@@ -217,7 +217,7 @@ static bool host_is_usable(const char *host) {
         return false;
     }
     for (const char *c = host; *c != '\0'; c++) {
-        if (!kernels_is_alnum(*c) && strchr(".-:[]", *c) == NULL) {
+        if (!kernels_is_alnum(*c) && strchr(".-_:[]", *c) == NULL) {
             return false;
         }
     }

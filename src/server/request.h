@@ -64,6 +64,8 @@ void kernels_response_json(kernels_response *response, kernels_json_writer *json
 /* Commit that route.revision names; also sets X-Repo-Commit. */
 kernels_status kernels_request_commit(kernels_request *request, kernels_response *response,
                                       char commit[KERNELS_COMMIT_ID_SIZE], kernels_error *error);
+/* true for repositories that only accounts may read */
+bool kernels_request_is_private(const kernels_request *request);
 /* Members named by their C string. */
 void kernels_json_member_text(kernels_json_writer *json, const char *key, const char *text);
 void kernels_json_member_boolean(kernels_json_writer *json, const char *key, bool value);

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The embedded hub and the unmodified Python client of the Hub."""
 import json
+import os
+import pathlib
 import subprocess
 import sys
 import textwrap
 
 import pytest
+from server_http import ask, commit, create, file
 
 
 @pytest.fixture
@@ -196,3 +199,38 @@ def test_pages_of_a_listing(start_hub, client):
                   sorted(e.path for e in api.list_repo_tree("acme/pages", "build", repo_type="kernel"))]
     """)
     assert result == [[f"build/v{i}/f" for i in range(5)], [f"build/v{i}" for i in range(5)]]
+
+
+def test_publishers(start_hub):
+    hub = start_hub("--token", "me:secret", "--trusted", "acme")
+    headers = {"Authorization": "Bearer secret"}
+    for repo in ("me/a", "team/a"):
+        create(hub.url, repo, **headers)
+
+    def overview(name):
+        answer = ask(hub.url, "GET", f"/api/organizations/{name}/overview")
+        return answer.json() if answer.status == 200 else answer.status
+
+    assert overview("acme")["trustedKernelPublisher"] is True
+    assert overview("team")["name"] == "team" and "trustedKernelPublisher" not in overview("team")
+    assert overview("me") == 404 and overview("nobody") == 404  # a user, nobody
+
+
+def test_released_package_loads_by_version(start_hub, environment, root):
+    """kernels 0.17.2 as it was released, from the environment of the benchmarks."""
+    python = pathlib.Path(os.environ.get("KERNELS_PEER_PYTHON", root / "build" / "bench-venv" / "bin" / "python"))
+    if not python.exists():
+        pytest.skip("no environment with the released package: ./run bench makes it")
+    hub = start_hub("--trusted", "acme", "--page-size", "2")
+    create(hub.url, "acme/demo")
+    metadata = {"name": "demo", "id": "_demo_cpu_abc1234", "version": 1, "license": "Apache-2.0", "python-depends": [],
+                "kernel-depends": [], "backend": {"type": "cpu"}}
+    assert ask(hub.url, "POST", "/api/kernels/acme/demo/branch/v1", b"{}").status == 201
+    answer = commit(hub.url, "acme/demo", file("build/torch-cpu/__init__.py", b"BACKEND = 'cpu'\n"),
+                    file("build/torch-cpu/metadata.json", json.dumps(metadata).encode()),
+                    file("build/torch-tpu/__init__.py", b"BACKEND = 'tpu'\n"), revision="v1")
+    assert answer.status == 200, answer.body
+    script = "import kernels; print(kernels.get_kernel('acme/demo', version=1, backend='cpu').BACKEND)"
+    done = subprocess.run([python, "-c", script], env={**environment, "HF_ENDPOINT": hub.url}, text=True,
+                          capture_output=True, timeout=300)
+    assert done.returncode == 0 and done.stdout == "cpu\n", done.stderr
