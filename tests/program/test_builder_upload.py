@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 from huggingface_hub import HfApi
+from scripted_hub import ScriptedHub, status
 
 BUILD_TOML = """[general]
 name = "row-softmax"
@@ -200,3 +201,45 @@ def test_a_project_from_init_to_the_hub(kernel, run, programs, tmp_path):
     for command in ("build", "hash", "upload"):
         run(programs.kernel_builder, command, folder, env=kernel.env)
     assert "build/torch-npu/torch_op.py" in kernel.api.list_repo_files("me/second", repo_type="kernel", revision="v1")
+
+
+def test_pull_requests(kernel, tmp_path):
+    kernel.call("build")
+    done = kernel.upload("--create-pr", code=1)
+    assert not kernel.api.repo_exists(**CLIENT)
+    kernel.upload()
+    (kernel.package / "more.py").write_text("")
+    (kernel.folder / "CARD.md").write_text("# changed {{ repo_id }}\n")
+    kernel.call("build")
+    heads = kernel.head("main"), kernel.head("v1")
+    done = kernel.upload("--create-pr", "--output-json", tmp_path / "out.json")
+    assert (kernel.head("main"), kernel.head("v1")) == heads
+    report = json.loads((tmp_path / "out.json").read_text())
+    assert report["status"] == "pull_request_created" and report["url"] is None
+    assert [one["branch"] for one in report["pull_requests"]] == ["main", "v1"]
+    assert done.stdout == "".join(f"Pull request created: {one['url']}\n" for one in report["pull_requests"])
+    kernel.configure(version=5)
+    kernel.call("build")
+    heads = kernel.api.list_repo_refs(**CLIENT).branches
+    kernel.upload("--create-pr")  # makes the branch, as the owner may
+    assert len(kernel.api.list_repo_refs(**CLIENT).branches) == len(heads) + 1
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_no_permission_to_publish(kernel, known):
+    kernel.call("build")
+    with ScriptedHub({}) as hub:
+        hub.rule("POST", "/api/repos/create", status(403))
+        hub.rule("GET", "/api/whoami-v2", status(200, {}, b'{"name": "me"}') if known else status(401))
+        done = kernel.upload(code=1, env={"HF_ENDPOINT": hub.url})
+    guidance = "https://huggingface.co/spaces/kernels-community/README/discussions/new"
+    assert (guidance in done.stderr) == known
+    assert "me/row-softmax" in done.stderr
+
+
+def test_a_failing_listing_is_not_taken_for_an_empty_branch(kernel):
+    kernel.call("build")
+    with ScriptedHub({"build/torch-cpu/stale.py": b"x"}) as hub:
+        hub.rule("GET", "/tree/", status(500))
+        kernel.upload(code=1, env={"HF_ENDPOINT": hub.url})
+        assert not [request for request in hub.requests if "/commit/" in request.path]
