@@ -76,13 +76,13 @@ static void test_store_directory(void **state) {
     (void)state;
     setenv("KERNEL_BUILDER_STORE", "", 1);
     setenv("XDG_CACHE_HOME", "/xdg", 1);
-    setenv("HOME", "/home/me", 1);
+    setenv("HOME", "/my/home", 1);
     assert_int_equal(kernels_store_directory(NULL, &directory, NULL), KERNELS_OK);
     assert_string_equal(directory, "/xdg/kernel-builder");
     kernels_free(directory);
     unsetenv("XDG_CACHE_HOME");
     assert_int_equal(kernels_store_directory(NULL, &directory, NULL), KERNELS_OK);
-    assert_string_equal(directory, "/home/me/.cache/kernel-builder");
+    assert_string_equal(directory, "/my/home/.cache/kernel-builder");
     kernels_free(directory);
     setenv("KERNEL_BUILDER_STORE", "/store", 1);
     assert_int_equal(kernels_store_directory(NULL, &directory, NULL), KERNELS_OK);
