@@ -6,7 +6,7 @@
  *     <store>/out/<digest of the bundle>/bundle/benchmarks/, CARD.md
  *     <store>/out/<digest of the bundle>/build-report.json
  *     <store>/log/<kernel>-<variant>.log
- *     <store>/work/                                               scratch folders of running builds
+ *     <store>/work                                                scratch folders of running builds
  */
 #ifndef KERNELS_SRC_BUILD_ENGINE_H
 #define KERNELS_SRC_BUILD_ENGINE_H
