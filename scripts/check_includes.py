@@ -5,7 +5,8 @@
     check_includes.py [ROOT]
 
 A file of room R may include "R/...", the rooms listed behind R, and the public headers of those and of R itself.
-A public header may include public headers of lower rooms only. A unit test or fuzz target may use what its room may.
+A public header may include public headers of lower rooms only. A unit test or fuzz target may use what its room may,
+what tests share stands on base, and tests/program/<room>_driver.c is a program of that room.
 Python is above all rooms but reaches them through the public headers alone.
 """
 import pathlib
@@ -37,8 +38,10 @@ def room_of(path: pathlib.Path, order: dict[str, set[str]]) -> str | None:
         return path.stem if path.stem in order else None
     if parts[0] in ("src", "fuzz") and len(parts) > 2:
         return parts[1]
-    if parts[:2] == ("tests", "unit") and len(parts) > 3:
-        return parts[2]
+    if parts[:2] == ("tests", "unit"):
+        return parts[2] if parts[2] in order else "base"  # what the tests of all rooms share
+    if parts[:2] == ("tests", "program"):
+        return path.stem.partition("_")[0]  # load_driver.c
     return None
 
 
@@ -55,8 +58,8 @@ def problems(path: pathlib.Path, text: str, order: dict[str, set[str]]):
     room = room_of(path, order)
     public = path.parts[0] == "include"
     user = room is None  # examples, bench, python: the public headers are all they may use
-    if path.parts[0] == "src" and len(path.parts) > 2 and room not in order:
-        yield 1, f"folder src/{room} is no room: cmake/rooms.txt does not name it"
+    if room is not None and room not in order:
+        yield 1, f"{path.parent} belongs to no room: cmake/rooms.txt does not name {room}"
         return
     allowed = set(order) if user else order.get(room, set()) | {room}
     for match in INCLUDE.finditer(c_source.without_comments(text)):

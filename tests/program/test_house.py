@@ -90,7 +90,9 @@ def test_a_dependency_against_the_order_does_not_configure(tree):
     ("examples/c/user.c", "hub/hub.h", "is internal to room hub"),
     ("python/kernels/_native.c", "hub/hub.h", "is internal to room hub"),
     ("tests/unit/data/data_test.c", "hub/hub.h", 'room data must not include "hub/hub.h"'),
-    ("src/extra/extra.c", "data/data.h", "folder src/extra is no room"),
+    ("tests/unit/shared.h", "data/data.h", 'room base must not include "data/data.h"'),
+    ("tests/program/data_driver.c", "hub/hub.h", 'room data must not include "hub/hub.h"'),
+    ("src/extra/extra.c", "data/data.h", "src/extra belongs to no room"),
 ])
 def test_wrong_includes_are_found(tree, check, file, include, expected):
     path = tree / file
