@@ -9,6 +9,7 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/json_writer.h"
 #include "base/memory.h"
 #include "base/path.h"
@@ -227,36 +228,54 @@ static unsigned child_timeout_ms(const kernels_tpu_jobs_options *options, size_t
 
 /*
  * libtpu is only asked to compile: it must not look for a metadata service, nor take the lock that says who
- * runs on the TPU, nor write log files. What the user has set of the rest stays.
+ * runs on the TPU. Its log files, which cannot be switched off, go to a folder that is removed. What the user has
+ * set of the rest stays.
  */
 static const char *const tpu_defaults[] = {"TPU_ACCELERATOR_TYPE=v5litepod-1", "TPU_WORKER_HOSTNAMES=localhost",
-                                           "TPU_WORKER_ID=0", "TPU_LOG_DIR=disabled"};
+                                           "TPU_WORKER_ID=0"};
 #define TPU_DEFAULT_COUNT (sizeof(tpu_defaults) / sizeof(tpu_defaults[0]))
+#define CHILD_VARIABLES (TPU_DEFAULT_COUNT + 4)
 
-static void child_environment(const char *environment[TPU_DEFAULT_COUNT + 3]) {
+static bool is_set(const char *assignment) {
+    char name[64];
+    size_t size = (size_t)(strchr(assignment, '=') - assignment);
+    if (size >= sizeof(name)) {
+        return false;
+    }
+    memcpy(name, assignment, size);
+    name[size] = '\0';
+    return getenv(name) != NULL;
+}
+
+static void child_environment(const char *log_dir, const char *environment[CHILD_VARIABLES]) {
     size_t count = 0;
     environment[count++] = "TPU_SKIP_MDS_QUERY=1";
     environment[count++] = "ALLOW_MULTIPLE_LIBTPU_LOAD=1";
+    environment[count++] = log_dir;
     for (size_t i = 0; i < TPU_DEFAULT_COUNT; i++) {
-        char name[64];
-        size_t size = (size_t)(strchr(tpu_defaults[i], '=') - tpu_defaults[i]);
-        memcpy(name, tpu_defaults[i], size);
-        name[size] = '\0';
-        if (getenv(name) == NULL) {
+        if (!is_set(tpu_defaults[i])) {
             environment[count++] = tpu_defaults[i];
         }
     }
     environment[count] = NULL;
 }
 
-static kernels_status run_child(const kernels_tpu_jobs_options *options, const char *program, kernels_tpu_job *jobs,
-                                size_t count, size_t *done, kernels_error *error) {
+/* What all children of one list share. */
+typedef struct children {
+    const kernels_tpu_jobs_options *options;
+    const char *program; /* the worker */
+    const char *log_dir; /* "TPU_LOG_DIR=..." */
+} children;
+
+static kernels_status run_child(const children *family, kernels_tpu_job *jobs, size_t count, size_t *done,
+                                kernels_error *error) {
+    const kernels_tpu_jobs_options *options = family->options;
     kernels_buffer request KERNELS_CLEANUP(kernels_cleanup_buffer) =
         KERNELS_BUFFER_INIT(KERNELS_TPU_WORKER_REQUEST_LIMIT);
     KERNELS_TRY(write_request(options, jobs, count, &request, error));
-    const char *environment[TPU_DEFAULT_COUNT + 3];
-    child_environment(environment);
-    const char *arguments[] = {program, WORKER_COMMAND, NULL};
+    const char *environment[CHILD_VARIABLES];
+    child_environment(family->log_dir, environment);
+    const char *arguments[] = {family->program, WORKER_COMMAND, NULL};
     kernels_process_options process = {
         .arguments = arguments,
         .environment = environment,
@@ -276,6 +295,13 @@ static kernels_status run_child(const kernels_tpu_jobs_options *options, const c
     return KERNELS_OK;
 }
 
+static kernels_status run_children(const children *family, kernels_tpu_job *jobs, size_t count, kernels_error *error) {
+    for (size_t first = 0, done = 0; first < count; first += done) {
+        KERNELS_TRY(run_child(family, jobs + first, count - first, &done, error));
+    }
+    return KERNELS_OK;
+}
+
 kernels_status kernels_tpu_jobs_run(const kernels_tpu_jobs_options *options, kernels_tpu_job *jobs, size_t count,
                                     kernels_error *error) {
     if (count > KERNELS_TPU_JOBS_MAX) {
@@ -284,11 +310,18 @@ kernels_status kernels_tpu_jobs_run(const kernels_tpu_jobs_options *options, ker
     }
     KERNELS_CLEANUP_FREE char *directory = kernels_process_own_directory();
     KERNELS_CLEANUP_FREE char *program = directory != NULL ? kernels_path_join(directory, WORKER_PROGRAM) : NULL;
+    KERNELS_CLEANUP_FREE char *scratch = NULL;
+    kernels_buffer log_dir KERNELS_CLEANUP(kernels_cleanup_buffer) = KERNELS_BUFFER_INIT(2 * KERNELS_PATH_LIMIT);
     if (program == NULL) {
         return kernels_fail(error, KERNELS_FILE_NOT_FOUND, "the folder of this program cannot be found");
     }
-    for (size_t first = 0, done = 0; first < count; first += done) {
-        KERNELS_TRY(run_child(options, program, jobs + first, count - first, &done, error));
+    KERNELS_TRY(kernels_make_temporary_directory(NULL, "kernel-builder-tpu-", &scratch, error));
+    kernels_buffer_printf(&log_dir, "TPU_LOG_DIR=%s", scratch);
+    kernels_status status = kernels_buffer_status(&log_dir, error);
+    if (status == KERNELS_OK) {
+        children family = {.options = options, .program = program, .log_dir = kernels_buffer_text(&log_dir)};
+        status = run_children(&family, jobs, count, error);
     }
-    return KERNELS_OK;
+    kernels_remove_tree(scratch, NULL);
+    return status;
 }
