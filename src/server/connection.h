@@ -19,12 +19,12 @@ typedef struct kernels_transport {
     atomic_bool stopping;
 } kernels_transport;
 
-/* The callbacks for MHD_start_daemon; their cls is the kernels_transport. */
-void *kernels_connection_first_line(void *transport, const char *target, struct MHD_Connection *connection);
-enum MHD_Result kernels_connection_handle(void *transport, struct MHD_Connection *connection, const char *url,
+/* The callbacks for MHD_start_daemon; `cls` is the kernels_transport. */
+void *kernels_connection_first_line(void *cls, const char *target, struct MHD_Connection *connection);
+enum MHD_Result kernels_connection_handle(void *cls, struct MHD_Connection *connection, const char *url,
                                           const char *method, const char *version, const char *data, size_t *size,
                                           void **state);
-void kernels_connection_completed(void *transport, struct MHD_Connection *connection, void **state,
+void kernels_connection_completed(void *cls, struct MHD_Connection *connection, void **state,
                                   enum MHD_RequestTerminationCode reason);
 
 #endif
