@@ -358,7 +358,7 @@ static kernels_status read_postfixes(evaluation *run, kernels_card_value *value)
             kernels_view name = kernels_card_word(&run->rest);
             *value = attribute(value, name);
         } else if (take(run, "[")) {
-            kernels_card_value key;
+            kernels_card_value key = {0};
             KERNELS_TRY(read_primary(run, &key));
             if (!take(run, "]")) {
                 return refuse(run, "a bracket is not closed");

@@ -154,14 +154,16 @@ static void step_over(renderer *run, const tag *passed) {
 
 /* ---- blocks ---- */
 
-static kernels_status open_block(renderer *run, bool is_for, block **opened) {
+/* NULL: too many, and the error says so. */
+static block *open_block(renderer *run, bool is_for) {
     if (run->depth == KERNELS_CARD_BLOCK_LIMIT) {
-        return refuse(run, "too many nested blocks", KERNELS_VIEW(""));
+        (void)refuse(run, "too many nested blocks", KERNELS_VIEW(""));
+        return NULL;
     }
     bool active = is_active(run);
-    *opened = &run->blocks[run->depth++];
-    **opened = (block){.is_for = is_for, .branch = active ? BRANCH_WAIT : BRANCH_DONE, .line = run->scope.line};
-    return KERNELS_OK;
+    block *opened = &run->blocks[run->depth++];
+    *opened = (block){.is_for = is_for, .branch = active ? BRANCH_WAIT : BRANCH_DONE, .line = run->scope.line};
+    return opened;
 }
 
 /* Decides a branch of an if that still waits. */
@@ -189,8 +191,10 @@ static kernels_status set_loop_variables(renderer *run, block *loop) {
 }
 
 static kernels_status start_for(renderer *run, kernels_view rest) {
-    block *loop = NULL;
-    KERNELS_TRY(open_block(run, true, &loop));
+    block *loop = open_block(run, true);
+    if (!loop) {
+        return KERNELS_SYNTAX;
+    }
     loop->variable = kernels_card_word(&rest);
     kernels_view in = kernels_card_word(&rest);
     if (!loop->variable.size || !kernels_view_equal_text(in, "in")) {
@@ -306,9 +310,8 @@ static kernels_status do_block(renderer *run, const tag *found) {
     kernels_view rest = found->body;
     kernels_view word = kernels_card_word(&rest);
     if (kernels_view_equal_text(word, "if")) {
-        block *open = NULL;
-        KERNELS_TRY(open_block(run, false, &open));
-        return decide(run, open, rest);
+        block *open = open_block(run, false);
+        return open ? decide(run, open, rest) : KERNELS_SYNTAX;
     }
     if (kernels_view_equal_text(word, "elif")) {
         return do_else(run, rest, true);

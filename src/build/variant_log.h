@@ -15,8 +15,8 @@ typedef struct kernels_variant_log {
 } kernels_variant_log;
 
 void kernels_variant_log_init(kernels_variant_log *log, const char *variant);
-/* A function for the callbacks of the build's steps: payload is the log. */
-void kernels_variant_log_add(void *log, const char *line);
+/* A function for the callbacks of the build's steps: the payload is the log. */
+void kernels_variant_log_add(void *payload, const char *line);
 /* The last lines. */
 kernels_view kernels_variant_log_tail(const kernels_variant_log *log);
 void kernels_variant_log_dispose(kernels_variant_log *log);
