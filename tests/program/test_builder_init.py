@@ -187,3 +187,16 @@ def test_the_card_that_init_writes(init, run, programs):
 def test_the_stored_card_is_the_template(init):
     init("--name", "a/row-softmax", "--backends", "tpu")
     assert (init.work / "row-softmax" / "CARD.md").read_text() == (ROOT / "templates/init/common/CARD.md").read_text()
+
+
+def test_a_tpu_project_builds_and_passes_its_check(init, run, programs, jax_environment):
+    init("--name", "a/row-softmax", "--backends", "tpu")
+    folder = init.work / "row-softmax"
+    run(programs.kernel_builder, "build", folder, "--accept-licence", "libtpu", timeout=600)
+    manifest = json.loads((folder / "result" / "torch-tpu" / "aot" / "manifest.json").read_text())
+    made = [(one["platform"], one["inputs"]) for one in manifest["functions"][0]["specialisations"]]
+    assert sorted(made) == [(platform, [shape]) for platform in ("cpu", "tpu")
+                            for shape in ("bf16[256,1024]", "f32[256,1024]")]
+    report = json.loads((folder / "result").resolve().parent.joinpath("build-report.json").read_text())
+    checks = {check["name"]: check["status"] for check in report["variants"][0]["checks"]}
+    assert checks["check-tpu"] == "passed" and checks["export"] == "passed"
