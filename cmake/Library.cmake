@@ -1,5 +1,5 @@
 # libkernels.so: the rooms an engine embeds. The builder, the server and the CLIs are not in it.
-set(library_rooms base data hub resolve load runtime)
+set(library_rooms base data abi hub resolve load runtime)
 add_library(kernels SHARED)
 foreach(room IN LISTS library_rooms)
   target_sources(kernels PRIVATE $<TARGET_OBJECTS:room_${room}>)

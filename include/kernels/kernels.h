@@ -3,6 +3,7 @@
 #ifndef KERNELS_KERNELS_H
 #define KERNELS_KERNELS_H
 
+#include "kernels/abi.h"     /* what a compiled kernel demands */
 #include "kernels/base.h"    /* status codes, errors, views */
 #include "kernels/data.h"    /* formats of the Kernel Hub */
 #include "kernels/load.h"    /* from a name to a verified folder */
