@@ -22,7 +22,7 @@ static void check(const kernels_tree *tree) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     kernels_view text = {(const char *)data, size};
     kernels_tree tree;
-    if (kernels_tree_cache_parse(text, &tree)) {
+    if (kernels_tree_cache_parse(text, NULL, &tree)) {
         check(&tree);
         kernels_tree_dispose(&tree);
     }

@@ -83,8 +83,16 @@ kernels_status kernels_file_writer_open(const char *path, const kernels_file_wri
                                         kernels_file_writer **writer, kernels_error *error);
 kernels_status kernels_file_writer_write(kernels_file_writer *writer, const void *data, size_t size,
                                          kernels_error *error);
+/* The same at any offset, for content that comes in several pieces at once. What follows on without a gap is hashed at
+ * once; for the rest kernels_file_writer_take_in must be called when the gap before it is filled. Writing once more
+ * what was hashed already starts the hashes from the beginning, so that they always speak of what the file holds. */
+kernels_status kernels_file_writer_write_at(kernels_file_writer *writer, uint64_t offset, const void *data, size_t size,
+                                            kernels_error *error);
+/* Bytes up to `end` are all there: reads back and hashes those that were not hashed yet. */
+kernels_status kernels_file_writer_take_in(kernels_file_writer *writer, uint64_t end, kernels_error *error);
 /* Throws away what was written and starts again (a server that ignored a range). */
 kernels_status kernels_file_writer_restart(kernels_file_writer *writer, kernels_error *error);
+/* Bytes from the beginning without a gap: what the digests are about. */
 uint64_t kernels_file_writer_size(const kernels_file_writer *writer);
 /* Digest of what was written so far for one of the algorithms asked for. */
 kernels_status kernels_file_writer_digest(kernels_file_writer *writer, kernels_hash_algorithm algorithm,

@@ -15,11 +15,15 @@
 #include "base/view.h"
 
 #define COPY_CHUNK ((size_t)256 * 1024)
+/* After so many bytes the system is told to begin writing them to the disk, so that the sync at the end is short. */
+#define FLUSH_INTERVAL ((uint64_t)8 * 1024 * 1024)
 
 struct kernels_file_writer {
     char *path, *temporary;
     int descriptor;
-    uint64_t size, git_blob_size;
+    uint64_t size; /* from the beginning without a gap, hashed */
+    uint64_t git_blob_size;
+    uint64_t unflushed; /* bytes */
     bool no_sync, exclusive;
     kernels_hash_algorithm algorithms[KERNELS_FILE_WRITER_HASHES];
     kernels_hash *hashes[KERNELS_FILE_WRITER_HASHES];
@@ -71,7 +75,7 @@ static kernels_status open_temporary(kernels_file_writer *writer, unsigned mode,
     int number = kernels_fault(KERNELS_FAULT_OPEN) ? ENOSPC : 0;
     if (number == 0) {
         writer->descriptor =
-            open(writer->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode ? (mode_t)mode : (mode_t)0666);
+            open(writer->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode ? (mode_t)mode : (mode_t)0666);
         number = writer->descriptor < 0 ? errno : 0;
     }
     if (number != 0) {
@@ -121,20 +125,33 @@ static kernels_status fail_write(kernels_file_writer *writer, int number, kernel
     return status;
 }
 
-kernels_status kernels_file_writer_write(kernels_file_writer *writer, const void *data, size_t size,
-                                         kernels_error *error) {
-    const char *bytes = data;
+static kernels_status put(kernels_file_writer *writer, uint64_t offset, const char *bytes, size_t size,
+                          kernels_error *error) {
     size_t done = 0;
     while (done < size) {
         if (kernels_fault(KERNELS_FAULT_WRITE)) {
             return fail_write(writer, ENOSPC, error);
         }
-        ssize_t wrote = write(writer->descriptor, bytes + done, size - done);
+        ssize_t wrote = pwrite(writer->descriptor, bytes + done, size - done, (off_t)(offset + done));
         if (wrote < 0 && errno != EINTR) {
             return fail_write(writer, errno, error);
         }
         done += wrote > 0 ? (size_t)wrote : 0;
     }
+    return KERNELS_OK;
+}
+
+/* Starts writing to the disk what has gathered in memory; waits for nothing. */
+static void flush_early(kernels_file_writer *writer, uint64_t offset, size_t size) {
+    writer->unflushed += size;
+    if (!writer->no_sync && writer->unflushed >= FLUSH_INTERVAL) {
+        uint64_t start = offset > FLUSH_INTERVAL ? offset - FLUSH_INTERVAL : 0;
+        (void)posix_fadvise(writer->descriptor, (off_t)start, (off_t)(offset - start + size), POSIX_FADV_DONTNEED);
+        writer->unflushed = 0;
+    }
+}
+
+static kernels_status take(kernels_file_writer *writer, const void *data, size_t size, kernels_error *error) {
     for (size_t i = 0; i < writer->hash_count; i++) {
         KERNELS_TRY(kernels_hash_update(writer->hashes[i], data, size, error));
     }
@@ -142,8 +159,44 @@ kernels_status kernels_file_writer_write(kernels_file_writer *writer, const void
     return KERNELS_OK;
 }
 
+kernels_status kernels_file_writer_write_at(kernels_file_writer *writer, uint64_t offset, const void *data, size_t size,
+                                            kernels_error *error) {
+    KERNELS_TRY(put(writer, offset, data, size, error));
+    flush_early(writer, offset, size);
+    if (offset < writer->size) {
+        writer->size = 0;
+        free_hashes(writer);
+        KERNELS_TRY(make_hashes(writer, error));
+    }
+    return offset == writer->size ? take(writer, data, size, error) : KERNELS_OK;
+}
+
+kernels_status kernels_file_writer_write(kernels_file_writer *writer, const void *data, size_t size,
+                                         kernels_error *error) {
+    return kernels_file_writer_write_at(writer, writer->size, data, size, error);
+}
+
+kernels_status kernels_file_writer_take_in(kernels_file_writer *writer, uint64_t end, kernels_error *error) {
+    KERNELS_CLEANUP_FREE char *chunk = writer->size < end ? kernels_malloc(COPY_CHUNK) : NULL;
+    if (writer->size < end && !chunk) {
+        return kernels_fail_no_memory(error);
+    }
+    while (writer->size < end) {
+        size_t wanted = end - writer->size < COPY_CHUNK ? (size_t)(end - writer->size) : COPY_CHUNK;
+        ssize_t got = pread(writer->descriptor, chunk, wanted, (off_t)writer->size);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got <= 0) {
+            return fail_write(writer, got < 0 ? errno : EIO, error);
+        }
+        KERNELS_TRY(take(writer, chunk, (size_t)got, error));
+    }
+    return KERNELS_OK;
+}
+
 kernels_status kernels_file_writer_restart(kernels_file_writer *writer, kernels_error *error) {
-    if (ftruncate(writer->descriptor, 0) != 0 || lseek(writer->descriptor, 0, SEEK_SET) < 0) {
+    if (ftruncate(writer->descriptor, 0) != 0) {
         return fail_write(writer, errno, error);
     }
     writer->size = 0;

@@ -147,9 +147,22 @@ void kernels_cache_tag(const char *cache) {
 
 /* ---- what is there ---- */
 
+void kernels_cache_keep_tree(kernels_hub *hub, kernels_repository_type type, const char *repo_id, const char *commit,
+                             const kernels_tree *tree) {
+    KERNELS_CLEANUP_FREE char *repository = kernels_cache_repository(hub->config.cache, type, repo_id);
+    KERNELS_CLEANUP_FREE char *snapshot = repository ? kernels_cache_snapshot_path(repository, commit) : NULL;
+    kernels_error error = KERNELS_ERROR_INIT;
+    if (snapshot && !tree->from_cache && kernels_file_is_directory(snapshot) &&
+        kernels_tree_cache_write(repository, commit, tree, &error) != KERNELS_OK) {
+        kernels_hub_log(hub, KERNELS_LOG_DEBUG, "listing of %s not kept: %s", commit, kernels_error_message(&error));
+    }
+    kernels_error_dispose(&error);
+}
+
 kernels_status kernels_cache_snapshot(kernels_hub *hub, kernels_repository_type type, const char *repo_id,
                                       const char *revision, char commit[65], char **snapshot, kernels_error *error) {
     KERNELS_TRY(kernels_hub_check_names(repo_id, revision, error));
+    KERNELS_TRY(kernels_cache_guard(hub, error));
     KERNELS_CLEANUP_FREE char *repository = kernels_cache_repository(hub->config.cache, type, repo_id);
     if (!repository) {
         return kernels_fail_no_memory(error);
@@ -283,11 +296,9 @@ static bool is_bytecode(kernels_view path) {
            kernels_view_contains(path, KERNELS_VIEW("/__pycache__/"));
 }
 
-static kernels_status check_by_listing(completeness *c, const kernels_tree *tree, const char *folder,
-                                       kernels_error *error) {
+static kernels_status check_by_listing(completeness *c, const kernels_tree *tree, kernels_error *error) {
     for (size_t i = 0; i < tree->count; i++) {
-        kernels_view path = kernels_view_of(tree->entries[i].path);
-        if (kernels_view_starts_with(path, kernels_view_of(folder)) && !is_bytecode(path)) {
+        if (!is_bytecode(kernels_view_of(tree->entries[i].path))) {
             KERNELS_TRY(check_file(c, tree->entries[i].path, error));
         }
     }
@@ -320,8 +331,8 @@ static kernels_status check_by_metadata(completeness *c, const char *folder, ker
 static kernels_status check_variant(completeness *c, const char *repository, const char *commit, const char *folder,
                                     kernels_error *error) {
     kernels_tree tree;
-    if (kernels_tree_cache_read(repository, commit, &tree)) {
-        kernels_status status = check_by_listing(c, &tree, folder, error);
+    if (kernels_tree_cache_read(repository, commit, folder, &tree)) {
+        kernels_status status = check_by_listing(c, &tree, error);
         kernels_tree_dispose(&tree);
         return status;
     }
@@ -334,7 +345,7 @@ kernels_status kernels_cache_check_variant(kernels_hub *hub, kernels_repository_
     KERNELS_TRY(kernels_cache_snapshot(hub, type, repo_id, commit, NULL, &snapshot, error));
     KERNELS_CLEANUP_FREE char *repository = kernels_cache_repository(hub->config.cache, type, repo_id);
     KERNELS_CLEANUP(kernels_cleanup_buffer) kernels_buffer folder = KERNELS_BUFFER_INIT(KERNELS_PATH_LIMIT);
-    kernels_buffer_printf(&folder, "build/%s/", variant);
+    kernels_buffer_printf(&folder, "build/%s", variant);
     if (!repository || folder.failure != KERNELS_OK) {
         return kernels_fail_no_memory(error);
     }

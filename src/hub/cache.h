@@ -8,6 +8,7 @@
  *     <cache>/kernels--owner--name/refs/<revision>         a commit, no newline
  *     <cache>/kernels--owner--name/snapshots/<commit>/...  relative links to blobs
  *     <cache>/kernels--owner--name/trees/<commit>.json     listing, written by other tools
+ *     <cache>/kernels--owner--name/.kernels/<commit>.json  listing of build/, written by us (tree_cache.h)
  *
  * Functions that give a char * return heap text, NULL = no memory.
  */
@@ -15,6 +16,9 @@
 #define KERNELS_SRC_HUB_CACHE_H
 
 #include "hub/hub.h"
+
+/* In a repository's folder: what is ours alone. */
+#define KERNELS_CACHE_OWN_FOLDER ".kernels"
 
 /* "kernels--owner--name" */
 char *kernels_cache_folder_name(kernels_repository_type type, const char *repo_id);
@@ -30,6 +34,9 @@ kernels_status kernels_cache_read_ref(const char *repository, const char *revisi
 /* Records it, unless it stands there already or the revision is a commit itself. */
 kernels_status kernels_cache_write_ref(const char *repository, const char *revision, const char *commit,
                                        kernels_error *error);
+/* Warns once when others can write into the cache or a folder above it; with KERNELS_VERIFY=1 that is
+ * KERNELS_UNTRUSTED. */
+kernels_status kernels_cache_guard(kernels_hub *hub, kernels_error *error);
 /* Writes <cache>/CACHEDIR.TAG if it is missing, so that backup programs skip the cache. Never fails. */
 void kernels_cache_tag(const char *cache);
 

@@ -127,6 +127,11 @@ bool kernels_hub_has_token(const kernels_hub *hub) { return hub->token != NULL; 
 
 uint64_t kernels_hub_request_count(const kernels_hub *hub) { return kernels_http_request_count(hub->http); }
 
+void kernels_hub_fetched(const kernels_hub *hub, uint64_t *files, uint64_t *bytes) {
+    *files = hub->fetched_files;
+    *bytes = hub->fetched_bytes;
+}
+
 void kernels_hub_log(const kernels_hub *hub, kernels_log_level level, const char *format, ...) {
     if (!hub->log) {
         return;
@@ -270,73 +275,6 @@ kernels_status kernels_hub_resolve_revision(kernels_hub *hub, kernels_repository
     kernels_status status = kernels_hub_commit_member(document.root, "sha", url, commit, error);
     kernels_document_dispose(&document);
     return status;
-}
-
-static bool is_known_publisher(const kernels_hub *hub, const char *publisher) {
-    for (size_t i = 0; i < hub->trusted_publisher_count; i++) {
-        if (strcmp(hub->trusted_publishers[i], publisher) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void remember_publisher(kernels_hub *hub, const char *publisher) {
-    char *copy = hub->trusted_publisher_count < KERNELS_HUB_PUBLISHERS ? kernels_strdup(publisher) : NULL;
-    if (copy) {
-        hub->trusted_publishers[hub->trusted_publisher_count] = copy;
-        hub->trusted_publisher_count++;
-    }
-}
-
-static kernels_status ask_publisher(kernels_hub *hub, const char *publisher, bool *trusted, kernels_error *error) {
-    KERNELS_CLEANUP(kernels_cleanup_buffer) kernels_buffer url = KERNELS_BUFFER_INIT(KERNELS_URL_LIMIT);
-    kernels_buffer_printf(&url, "%s/api/organizations/", hub->config.endpoint);
-    kernels_encode_percent(&url, kernels_view_of(publisher), false);
-    kernels_buffer_add_text(&url, "/overview");
-    KERNELS_TRY(kernels_buffer_status(&url, error));
-    kernels_document document;
-    KERNELS_TRY(kernels_hub_get_json(hub, kernels_buffer_text(&url), KERNELS_HUB_ANSWER_LIMIT, &document, NULL, error));
-    const kernels_node *member = kernels_node_find(document.root, "trustedKernelPublisher");
-    *trusted = kernels_node_is(member, KERNELS_NODE_BOOLEAN) && member->as.boolean;
-    kernels_document_dispose(&document);
-    return KERNELS_OK;
-}
-
-kernels_status kernels_hub_check_publisher(kernels_hub *hub, const char *repo_id, kernels_error *error) {
-    KERNELS_TRY(kernels_hub_check_names(repo_id, NULL, error));
-    kernels_view id = kernels_view_of(repo_id);
-    kernels_view owner = kernels_view_slice(id, 0, kernels_view_find(id, '/'));
-    KERNELS_CLEANUP_FREE char *publisher = kernels_strndup(owner.data, owner.size);
-    if (!publisher) {
-        return kernels_fail_no_memory(error);
-    }
-    if (is_known_publisher(hub, publisher)) {
-        return KERNELS_OK;
-    }
-    bool trusted = false;
-    kernels_status status = ask_publisher(hub, publisher, &trusted, error);
-    if (status == KERNELS_INTERRUPTED || status == KERNELS_NO_MEMORY || status == KERNELS_MISSING_DEPENDENCY) {
-        return status;
-    }
-    if (status != KERNELS_OK) {
-        kernels_wrap(error, status,
-                     "could not verify publisher trust status of '%s' for the kernel '%s'; to run it nevertheless, "
-                     "pass trust_remote_code=True",
-                     publisher, repo_id);
-        if (error) {
-            error->status = KERNELS_UNTRUSTED;
-        }
-        return KERNELS_UNTRUSTED;
-    }
-    if (!trusted) {
-        return kernels_fail(error, KERNELS_UNTRUSTED,
-                            "the kernel '%s' is not from a trusted publisher; to run it nevertheless, pass "
-                            "trust_remote_code=True",
-                            repo_id);
-    }
-    remember_publisher(hub, publisher);
-    return KERNELS_OK;
 }
 
 kernels_status kernels_hub_whoami(kernels_hub *hub, char **name, kernels_error *error) {

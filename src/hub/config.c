@@ -133,15 +133,17 @@ static char *path_or(variables env, const char *name, char *fallback) {
     return expand(env, value);
 }
 
-static char *default_home(variables env) {
+/* A folder among those that a user may delete at any time. */
+static char *below_user_cache(variables env, const char *name) {
     const char *base = value_of(env, "XDG_CACHE_HOME");
     KERNELS_CLEANUP_FREE char *folder = expand(env, base ? base : "~/.cache");
-    return folder ? kernels_path_join(folder, "huggingface") : NULL;
+    return folder ? kernels_path_join(folder, name) : NULL;
 }
 
 static bool read_paths(variables env, kernels_hub_config *config) {
-    config->home = path_or(env, "HF_HOME", default_home(env));
-    if (!config->home) {
+    config->home = path_or(env, "HF_HOME", below_user_cache(env, "huggingface"));
+    config->state = below_user_cache(env, "kernels");
+    if (!config->home || !config->state) {
         return false;
     }
     config->hub_cache = path_or(env, "HUGGINGFACE_HUB_CACHE", kernels_path_join(config->home, "hub"));
@@ -179,6 +181,8 @@ static void read_switches(variables env, kernels_hub_config *config) {
     config->no_symlinks = is_true(env, "HF_HUB_DISABLE_SYMLINKS");
     config->no_progress = is_true(env, "HF_HUB_DISABLE_PROGRESS_BARS");
     config->no_implicit_token = is_true(env, "HF_HUB_DISABLE_IMPLICIT_TOKEN");
+    const char *verify = value_of(env, "KERNELS_VERIFY");
+    config->strict_cache = verify && strcmp(verify, "1") == 0;
     config->metadata_timeout = seconds_of(env, "HF_HUB_ETAG_TIMEOUT");
     config->download_timeout = seconds_of(env, "HF_HUB_DOWNLOAD_TIMEOUT");
 }
@@ -233,6 +237,7 @@ void kernels_hub_config_dispose(kernels_hub_config *config) {
     kernels_free(config->hub_cache);
     kernels_free(config->cache);
     kernels_free(config->token_path);
+    kernels_free(config->state);
     kernels_free(config->origin);
     kernels_free(config->ca_file);
     kernels_free(config->ca_directory);

@@ -16,6 +16,7 @@ typedef struct kernels_hub_config {
     char *hub_cache;    /* HF_HUB_CACHE */
     char *cache;        /* KERNELS_CACHE, else hub_cache */
     char *token_path;   /* HF_TOKEN_PATH */
+    char *state;        /* what we remember for this user: $XDG_CACHE_HOME/kernels, else ~/.cache/kernels */
     char *origin;       /* HF_HUB_USER_AGENT_ORIGIN, or NULL */
     char *ca_file;      /* SSL_CERT_FILE, or NULL */
     char *ca_directory; /* SSL_CERT_DIR, or NULL */
@@ -25,6 +26,7 @@ typedef struct kernels_hub_config {
     bool no_symlinks;
     bool no_progress;
     bool no_implicit_token;
+    bool strict_cache;         /* KERNELS_VERIFY=1: a cache into which others can write is refused */
     unsigned metadata_timeout; /* HF_HUB_ETAG_TIMEOUT, seconds */
     unsigned download_timeout; /* HF_HUB_DOWNLOAD_TIMEOUT, seconds */
 } kernels_hub_config;

@@ -60,7 +60,10 @@ typedef struct kernels_http_request {
     unsigned idle_seconds;      /* longest silence; 0 = 30 */
     size_t body_limit;          /* of response.body; 0 = 1 MiB */
     bool has_size;              /* of the body that goes to the sink */
-    uint64_t size;
+    uint64_t size;              /* may be made smaller on the way, down to what the sink has got, with is_cut set */
+    bool is_part;               /* of a file: `size` bytes from `offset` on; the sink gets only those */
+    uint64_t offset;
+    bool is_cut; /* the answer may go on behind `size`: it is then broken off */
 } kernels_http_request;
 
 typedef struct kernels_http_response {

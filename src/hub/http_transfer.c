@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/encode.h"
 #include "base/error.h"
 #include "base/view.h"
 #include "hub/answer.h"
@@ -121,6 +122,9 @@ static kernels_status restart_sink(kernels_transfer *t, kernels_error *error) {
     return sink->restart(sink->payload, error);
 }
 
+/* Position in the resource of what the sink wants next. */
+static uint64_t first_byte(const kernels_transfer *t) { return t->request->offset + t->received; }
+
 /* Before the first byte of a successful answer: is it the part that we asked for? */
 static kernels_status begin_body(kernels_transfer *t, kernels_error *error) {
     kernels_view headers = kernels_buffer_view(&t->response.headers);
@@ -132,10 +136,14 @@ static kernels_status begin_body(kernels_transfer *t, kernels_error *error) {
     if (t->response.status == 206) {
         uint64_t start;
         if (!kernels_content_range_start(kernels_headers_find(headers, "Content-Range"), &start) ||
-            start != t->received) {
+            start != first_byte(t)) {
             return kernels_fail(error, KERNELS_HTTP, "%.*s answered with another part of the file than asked for",
                                 SHOWN_URL(t));
         }
+        return KERNELS_OK;
+    }
+    if (t->request->is_part) {
+        t->to_skip = first_byte(t); /* the server knows no ranges */
         return KERNELS_OK;
     }
     return t->received > 0 ? restart_sink(t, error) : KERNELS_OK;
@@ -147,14 +155,23 @@ static kernels_status give_to_sink(kernels_transfer *t, const char *data, size_t
     if (!t->body_begun) {
         KERNELS_TRY(begin_body(t, error));
     }
+    size_t skipped = t->to_skip < size ? (size_t)t->to_skip : size;
+    t->to_skip -= skipped;
+    data += skipped;
+    size -= skipped;
     uint64_t limit = request->has_size ? request->size : UNKNOWN_SIZE_LIMIT;
-    if (size > limit - t->received) {
+    uint64_t room = limit > t->received ? limit - t->received : 0;
+    if (size > room && (request->is_cut || request->is_part)) {
+        size = (size_t)room;
+        t->is_complete = true;
+    } else if (size > room) {
         return kernels_fail(error, KERNELS_INTEGRITY,
                             "Consistency check failed: %.*s sent more than the expected %" PRIu64 " bytes",
                             SHOWN_URL(t), limit);
     }
     KERNELS_TRY(request->sink->write(request->sink->payload, data, size, error));
     t->received += size;
+    t->is_complete = t->is_complete || (request->is_cut && t->received >= request->size);
     return KERNELS_OK;
 }
 
@@ -179,7 +196,7 @@ static size_t on_body(char *data, size_t size, size_t count, void *user) {
     touch(t);
     bool to_sink = t->request->sink && is_success(t->response.status);
     kernels_status status = to_sink ? give_to_sink(t, data, bytes) : keep_body(t, data, bytes);
-    return status == KERNELS_OK ? bytes : refuse(t, status);
+    return status != KERNELS_OK ? refuse(t, status) : t->is_complete ? 0 : bytes;
 }
 
 static size_t on_read(char *out, size_t size, size_t count, void *user) {
@@ -234,6 +251,20 @@ static void add_header(kernels_transfer *t, bool *ok, const char *name, const ch
     t->headers = list ? list : t->headers;
 }
 
+/* A name for this request in the server's logs: a random UUID (version 4). */
+static void add_trace_id(kernels_transfer *t, bool *ok) {
+    static const char variants[] = "89ab";
+    char hex[33];
+    if (kernels_random_hex(hex, 32, NULL) != KERNELS_OK) {
+        return; /* nothing depends on it */
+    }
+    char id[37];
+    unsigned char last = (unsigned char)hex[31];
+    snprintf(id, sizeof(id), "%.8s-%.4s-4%.3s-%c%.3s-%.12s", hex, hex + 8, hex + 12, variants[last % 4], hex + 15,
+             hex + 18);
+    add_header(t, ok, "X-Amzn-Trace-Id: ", id);
+}
+
 static void set_headers(kernels_transfer *t, bool *ok) {
     const kernels_http_request *request = t->request;
     const char *token = t->http->options.token;
@@ -246,6 +277,7 @@ static void set_headers(kernels_transfer *t, bool *ok) {
     if (token && t->authorized && !request->anonymous) {
         add_header(t, ok, "Authorization: Bearer ", token);
     }
+    add_trace_id(t, ok);
     if (request->is_file) {
         add_header(t, ok, "Accept-Encoding: ", "identity");
         add_header(t, ok, "X-HF-Download-Counter: ", "1");
@@ -292,9 +324,13 @@ static void set_method(kernels_transfer *t, bool *ok) {
     case KERNELS_HTTP_GET:
         break;
     }
-    if (t->received > 0) {
-        char range[32];
-        snprintf(range, sizeof(range), "%" PRIu64 "-", t->received);
+    if (t->received > 0 || t->request->is_part) {
+        char range[48];
+        int length = snprintf(range, sizeof(range), "%" PRIu64 "-", first_byte(t));
+        if (t->request->is_part || t->request->is_cut) {
+            snprintf(range + length, sizeof(range) - (size_t)length, "%" PRIu64,
+                     t->request->offset + t->request->size - 1);
+        }
         set_text(t, ok, CURLOPT_RANGE, range);
     }
 }
@@ -354,6 +390,7 @@ kernels_status kernels_transfer_start(kernels_transfer *transfer, kernels_error 
     kernels_buffer_reset(&transfer->response.headers);
     kernels_buffer_reset(&transfer->response.body);
     transfer->body_begun = false;
+    transfer->to_skip = 0;
     transfer->attempt_start = transfer->received;
     touch(transfer);
     if (!transfer->easy || !set_up(transfer) || http->curl->multi_add_handle(http->multi, transfer->easy) != CURLM_OK) {
@@ -596,7 +633,7 @@ kernels_verdict kernels_transfer_judge(kernels_transfer *transfer, CURLcode code
         kernels_error_move(error, &transfer->failure_error);
         return failed(status, transfer->failure);
     }
-    if (code != CURLE_OK) {
+    if (code != CURLE_OK && !transfer->is_complete) {
         return judge_connection(transfer, code, status, error);
     }
     tell_warning(transfer->http, kernels_buffer_view(&transfer->response.headers));

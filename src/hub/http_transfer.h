@@ -32,6 +32,8 @@ typedef struct kernels_transfer {
     uint64_t last_activity; /* clock time */
     uint64_t received;      /* bytes that the sink holds */
     uint64_t attempt_start; /* received when this attempt began */
+    uint64_t to_skip;       /* bytes before the wanted part, from a server that sends the whole */
+    bool is_complete;       /* the sink has all that it wanted; the rest was refused */
     bool body_begun;        /* the sink was told about this attempt's answer */
     kernels_http_response response;
     kernels_status failure; /* of a callback, with failure_error */

@@ -43,6 +43,9 @@ const char *kernels_hub_cache_directory(const kernels_hub *hub);
 bool kernels_hub_has_token(const kernels_hub *hub);
 uint64_t kernels_hub_request_count(const kernels_hub *hub); /* sent so far; for tests and benchmarks */
 
+/* Files that came from the Hub, so far. */
+void kernels_hub_fetched(const kernels_hub *hub, uint64_t *files, uint64_t *bytes);
+
 /* ---- reading the Hub ---- */
 
 typedef struct kernels_ref {
@@ -76,17 +79,22 @@ typedef struct kernels_tree_entry {
 typedef struct kernels_tree {
     const kernels_tree_entry *entries; /* ascending by bytes of path */
     size_t count;
+    bool from_cache; /* files only, no folders */
     void *owner;
 } kernels_tree;
 
-/* path: "" or NULL = the root. An unknown path is KERNELS_ENTRY_NOT_FOUND. Pages are followed. */
+/* path: "" or NULL = the root. An unknown path is KERNELS_ENTRY_NOT_FOUND. Pages are followed. A recursive listing of
+ * a commit that the cache knows needs no request: what a commit holds never changes. */
 kernels_status kernels_hub_tree(kernels_hub *hub, kernels_repository_type type, const char *repo_id,
                                 const char *revision, const char *path, bool recursive, kernels_tree *tree,
                                 kernels_error *error);
 void kernels_tree_dispose(kernels_tree *tree);
 
-/* KERNELS_OK: trusted publisher. KERNELS_UNTRUSTED: not, or it could not be verified. */
+/* KERNELS_OK: trusted publisher. KERNELS_UNTRUSTED: not, or it could not be verified. Asks once a process. */
 kernels_status kernels_hub_check_publisher(kernels_hub *hub, const char *repo_id, kernels_error *error);
+/* Did the Hub call the publisher trusted within the last day? No request. Enough for files that are in the cache
+ * already; before anything is downloaded kernels_hub_check_publisher must be asked. */
+bool kernels_hub_remembers_publisher(const kernels_hub *hub, const char *repo_id);
 /* Name of the token's user; heap text (kernels_string_free). */
 kernels_status kernels_hub_whoami(kernels_hub *hub, char **name, kernels_error *error);
 
@@ -98,6 +106,14 @@ kernels_status kernels_hub_whoami(kernels_hub *hub, char **name, kernels_error *
 kernels_status kernels_hub_fetch(kernels_hub *hub, kernels_repository_type type, const char *repo_id,
                                  const char *commit, const kernels_tree_entry *const *files, size_t count,
                                  const char *ref, char **snapshot, kernels_error *error);
+
+/* Are all of them in the snapshot, in the right size? Then kernels_hub_fetch will send nothing. */
+bool kernels_cache_has_files(kernels_hub *hub, kernels_repository_type type, const char *repo_id, const char *commit,
+                             const kernels_tree_entry *const *files, size_t count);
+/* Keeps the listing of build/ at a commit beside its snapshot, so that the next kernels_hub_tree of it needs no
+ * request. Best effort; does nothing when there is no snapshot. */
+void kernels_cache_keep_tree(kernels_hub *hub, kernels_repository_type type, const char *repo_id, const char *commit,
+                             const kernels_tree *tree);
 
 /* Folder of a cached snapshot for a commit, branch, tag or ref text, without any request:
  * KERNELS_NOT_CACHED when absent. commit may be NULL. snapshot is heap text. */
@@ -113,7 +129,7 @@ typedef struct kernels_cached_version {
 kernels_status kernels_cache_versions(kernels_hub *hub, const char *repo_id, kernels_cached_version **versions,
                                       size_t *count, kernels_error *error);
 /* Why the cached snapshot of build/<variant>/ is not complete: KERNELS_NOT_CACHED naming up to three missing
- * files; KERNELS_OK when complete. Judged by trees/<commit>.json if there is one, else by metadata.json. */
+ * files; KERNELS_OK when complete. Judged by a listing if the cache has one, else by metadata.json. */
 kernels_status kernels_cache_check_variant(kernels_hub *hub, kernels_repository_type type, const char *repo_id,
                                            const char *commit, const char *variant, kernels_error *error);
 

@@ -21,6 +21,8 @@ struct kernels_hub {
     void *payload;
     char *trusted_publishers[KERNELS_HUB_PUBLISHERS];
     size_t trusted_publisher_count;
+    bool cache_is_guarded;                 /* kernels_cache_guard has spoken */
+    uint64_t fetched_files, fetched_bytes; /* downloads that ended well */
 };
 
 void kernels_hub_log(const kernels_hub *hub, kernels_log_level level, const char *format, ...) KERNELS_PRINTF(3, 4);

@@ -7,9 +7,11 @@
 #include "base/encode.h"
 #include "base/error.h"
 #include "base/view.h"
+#include "hub/cache.h"
 #include "hub/hub_private.h"
 #include "hub/printable.h"
 #include "hub/repo_url.h"
+#include "hub/tree_cache.h"
 #include "hub/url.h"
 
 /* ---- one page ---- */
@@ -238,6 +240,15 @@ static kernels_status read_pages(kernels_hub *hub, char **url, kernels_tree_buil
     return KERNELS_OK;
 }
 
+static bool find_in_cache(const kernels_hub *hub, kernels_repository_type type, const char *repo_id,
+                          const char *revision, const char *path, kernels_tree *tree) {
+    if (!kernels_object_name_is_valid(kernels_view_of(revision))) {
+        return false;
+    }
+    KERNELS_CLEANUP_FREE char *repository = kernels_cache_repository(hub->config.cache, type, repo_id);
+    return repository && kernels_tree_cache_read(repository, revision, path, tree);
+}
+
 kernels_status kernels_hub_tree(kernels_hub *hub, kernels_repository_type type, const char *repo_id,
                                 const char *revision, const char *path, bool recursive, kernels_tree *tree,
                                 kernels_error *error) {
@@ -245,6 +256,9 @@ kernels_status kernels_hub_tree(kernels_hub *hub, kernels_repository_type type, 
     const char *reason = path && path[0] ? kernels_repo_path_unsafe_reason(kernels_view_of(path)) : NULL;
     if (reason) {
         return fail_entry(error, KERNELS_UNSAFE_NAME, "tree", kernels_view_of(path), reason);
+    }
+    if (recursive && find_in_cache(hub, type, repo_id, revision, path, tree)) {
+        return KERNELS_OK;
     }
     char *url = NULL;
     KERNELS_TRY(first_url(hub, type, repo_id, revision, path, recursive, &url, error));

@@ -43,6 +43,19 @@ static size_t select_files(const kernels_tree *tree, const char *folder, const k
     return count;
 }
 
+kernels_status kernels_load_node_fetch(const kernels_request *request, kernels_load_node *node,
+                                       const kernels_tree_entry *const *files, size_t count, const char *ref,
+                                       char **snapshot, kernels_error *error) {
+    kernels_hub *hub = request->context->hub;
+    if (node->ask_before_download &&
+        !kernels_cache_has_files(hub, KERNELS_REPOSITORY_KERNEL, node->repo_id, node->commit, files, count)) {
+        KERNELS_TRY(kernels_hub_check_publisher(hub, node->repo_id, error));
+        node->ask_before_download = false;
+    }
+    return kernels_hub_fetch(hub, KERNELS_REPOSITORY_KERNEL, node->repo_id, node->commit, files, count, ref, snapshot,
+                             error);
+}
+
 static kernels_status fetch(const kernels_request *request, kernels_load_node *node, kernels_error *error) {
     KERNELS_CLEANUP_FREE char *folder = kernels_path_join("build", node->variant);
     KERNELS_CLEANUP_FREE char *snapshot = NULL;
@@ -52,12 +65,12 @@ static kernels_status fetch(const kernels_request *request, kernels_load_node *n
         return kernels_fail_no_memory(error);
     }
     size_t count = select_files(&node->tree, folder, files);
-    kernels_status status = kernels_hub_fetch(request->context->hub, KERNELS_REPOSITORY_KERNEL, node->repo_id,
-                                              node->commit, files, count, node->ref, &snapshot, error);
+    kernels_status status = kernels_load_node_fetch(request, node, files, count, node->ref, &snapshot, error);
     kernels_free(files);
     if (status != KERNELS_OK) {
         return status;
     }
+    kernels_cache_keep_tree(request->context->hub, KERNELS_REPOSITORY_KERNEL, node->repo_id, node->commit, &node->tree);
     node->path = kernels_path_join(snapshot, folder);
     return node->path != NULL ? KERNELS_OK : kernels_fail_no_memory(error);
 }

@@ -46,6 +46,30 @@ static kernels_status find_version(kernels_context *context, kernels_load_node *
     return status;
 }
 
+/* Is the Hub out of reach, rather than saying no? */
+static bool is_out_of_reach(kernels_status status, const kernels_error *error) {
+    return status == KERNELS_NETWORK || status == KERNELS_TIMEOUT || status == KERNELS_RATE_LIMITED ||
+           (status == KERNELS_HTTP && error->http_status >= 500);
+}
+
+/* A Hub that cannot be reached does not stop who has the branch in the cache. */
+static kernels_status find_revision(kernels_context *context, kernels_load_node *node, kernels_error *error) {
+    kernels_error failure = KERNELS_ERROR_INIT;
+    kernels_status status = kernels_hub_resolve_revision(context->hub, KERNELS_REPOSITORY_KERNEL, node->repo_id,
+                                                         node->revision, node->commit, &failure);
+    KERNELS_CLEANUP_FREE char *snapshot = NULL;
+    if (status != KERNELS_OK && is_out_of_reach(status, &failure) &&
+        kernels_cache_snapshot(context->hub, KERNELS_REPOSITORY_KERNEL, node->repo_id, node->revision, node->commit,
+                               &snapshot, NULL) == KERNELS_OK) {
+        kernels_context_warn(context, "The Hub does not say what '%s' of %s is now (%s); the cached commit %s is used",
+                             node->revision, node->repo_id, kernels_error_message(&failure), node->commit);
+        kernels_error_dispose(&failure);
+        return KERNELS_OK;
+    }
+    kernels_error_move(error, &failure);
+    return status;
+}
+
 /* ---- the Hub ---- */
 
 /* A newer version may have what this one lacks; failures of this look do not matter. */
@@ -130,8 +154,7 @@ static kernels_status fetch_metadata(const kernels_request *request, kernels_loa
         kernels_error_set_subject(error, node->repo_id);
         return KERNELS_ENTRY_NOT_FOUND;
     }
-    KERNELS_TRY(kernels_hub_fetch(request->context->hub, KERNELS_REPOSITORY_KERNEL, node->repo_id, node->commit, &entry,
-                                  1, NULL, &snapshot, error));
+    KERNELS_TRY(kernels_load_node_fetch(request, node, &entry, 1, NULL, &snapshot, error));
     KERNELS_CLEANUP_FREE char *variant = kernels_path_join(snapshot, folder);
     if (variant == NULL) {
         return kernels_fail_no_memory(error);
@@ -139,18 +162,20 @@ static kernels_status fetch_metadata(const kernels_request *request, kernels_loa
     return kernels_load_node_read_metadata(node, variant, error);
 }
 
+/* An answer of the last day is good enough for what is in the cache; before a download it is asked for anew. */
+static kernels_status check_publisher(kernels_hub *hub, kernels_load_node *node, kernels_error *error) {
+    node->ask_before_download = kernels_hub_remembers_publisher(hub, node->repo_id);
+    return node->ask_before_download ? KERNELS_OK : kernels_hub_check_publisher(hub, node->repo_id, error);
+}
+
 static kernels_status locate_on_hub(const kernels_request *request, kernels_load_node *node,
                                     const kernels_choice_options *choice, kernels_error *error) {
     kernels_hub *hub = request->context->hub;
     if (!request->trust_remote_code) {
-        KERNELS_TRY(kernels_hub_check_publisher(hub, node->repo_id, error));
+        KERNELS_TRY(check_publisher(hub, node, error));
     }
-    if (node->revision == NULL) {
-        KERNELS_TRY(find_version(request->context, node, error));
-    } else {
-        KERNELS_TRY(kernels_hub_resolve_revision(hub, KERNELS_REPOSITORY_KERNEL, node->repo_id, node->revision,
-                                                 node->commit, error));
-    }
+    KERNELS_TRY(node->revision == NULL ? find_version(request->context, node, error)
+                                       : find_revision(request->context, node, error));
     KERNELS_TRY(set_ref(node, error));
     kernels_status status = kernels_hub_tree(hub, KERNELS_REPOSITORY_KERNEL, node->repo_id, node->commit, "build", true,
                                              &node->tree, error);

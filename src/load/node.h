@@ -25,11 +25,12 @@ typedef struct kernels_load_node {
     char *revision;
 
     /* where it is */
-    bool on_hub;       /* files still have to be fetched */
-    char commit[65];   /* "" for a local folder */
-    char *ref;         /* to be recorded in the cache: "v1", "main"; NULL = none */
-    kernels_tree tree; /* on_hub: everything below build/ */
-    char *path;        /* the variant folder; on_hub: known once installed */
+    bool on_hub;              /* files still have to be fetched */
+    bool ask_before_download; /* that the publisher is trusted is only remembered: ask before anything is fetched */
+    char commit[65];          /* "" for a local folder */
+    char *ref;                /* to be recorded in the cache: "v1", "main"; NULL = none */
+    kernels_tree tree;        /* on_hub: everything below build/ */
+    char *path;               /* the variant folder; on_hub: known once installed */
     kernels_decisions decisions;
     char variant[KERNELS_VARIANT_NAME_MAX + 1]; /* name of the variant folder */
     const char *noarch_name;                    /* of a chosen noarch variant, else NULL; in decisions */
@@ -65,6 +66,10 @@ kernels_status kernels_locate_folder(const kernels_request *request, kernels_loa
                                      const kernels_choice_options *choice, kernels_error *error);
 /* validate.c: kernels-minver, dirty builds. */
 kernels_status kernels_validate(const kernels_request *request, const kernels_load_node *node, kernels_error *error);
+/* install.c: files of the node's commit into the cache; the publisher is asked for first where that is still due. */
+kernels_status kernels_load_node_fetch(const kernels_request *request, kernels_load_node *node,
+                                       const kernels_tree_entry *const *files, size_t count, const char *ref,
+                                       char **snapshot, kernels_error *error);
 /* install.c: fetches the files of the variant and checks every one of them. */
 kernels_status kernels_install(const kernels_request *request, kernels_load_node *node, kernels_error *error);
 

@@ -224,12 +224,12 @@ static void test_damaged_listings(void **state) {
     };
     kernels_tree tree;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        assert_false(kernels_tree_cache_parse(kernels_view_of(bad[i]), &tree));
+        assert_false(kernels_tree_cache_parse(kernels_view_of(bad[i]), NULL, &tree));
     }
     assert_true(kernels_tree_cache_parse(
         KERNELS_VIEW("{\"format_version\": 1, \"files\": {\"b\": {\"size\": 1, \"blob_id\": \"" COMMIT
                      "\"}, \"a\": {\"size\": 2}}}"),
-        &tree));
+        NULL, &tree));
     assert_int_equal(tree.count, 2);
     assert_string_equal(tree.entries[0].path, "a");
     assert_string_equal(tree.entries[1].oid, COMMIT);
