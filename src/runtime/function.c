@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/view.h"
+#include "runtime/compiled_cache.h"
 #include "runtime/manifest.h"
 #include "runtime/pjrt.h"
 #include "runtime/tensor.h"
@@ -126,19 +127,13 @@ static kernels_status fail_platform(const kernels_function *function, const char
     return status;
 }
 
-/* A TPU is used only where the PCI test saw one: everything else that looks like a TPU proves nothing. */
-static kernels_status choose_platform(const kernels_function *function, const kernels_system *system,
-                                      const char **platform, kernels_error *error) {
-    bool has_tpu = system->tpu_generation[0] != '\0';
-    if (has_tpu && has_platform(function->signature, "tpu")) {
-        *platform = "tpu";
-    } else if (has_platform(function->signature, "cpu")) {
-        *platform = "cpu";
-    } else {
-        return fail_platform(function, has_tpu ? "this machine runs" : "this machine has no TPU, so it runs only",
-                             has_tpu ? "tpu and cpu" : "cpu", error);
+/* A TPU is used only where the PCI test saw one: everything else that looks like a TPU proves nothing. NULL: the
+ * function was exported for nothing that this machine has. */
+static const char *choose_platform(const kernels_function *function, const kernels_system *system) {
+    if (system->tpu_generation[0] != '\0' && has_platform(function->signature, "tpu")) {
+        return "tpu";
     }
-    return KERNELS_OK;
+    return has_platform(function->signature, "cpu") ? "cpu" : NULL;
 }
 
 static void warn(const kernels_function_options *options, const char *message) {
@@ -191,8 +186,12 @@ static kernels_status use_found_plugin(kernels_function *function, const kernels
     const kernels_system_options where = {.site_packages = options ? options->site_packages : NULL};
     kernels_system system;
     KERNELS_TRY(kernels_system_detect(&where, &system, error));
-    const char *platform = NULL;
-    KERNELS_TRY(choose_platform(function, &system, &platform, error));
+    const char *platform = choose_platform(function, &system);
+    if (!platform) {
+        bool has_tpu = system.tpu_generation[0] != '\0';
+        return fail_platform(function, has_tpu ? "this machine runs" : "this machine has no TPU, so it runs only",
+                             has_tpu ? "tpu and cpu" : "cpu", error);
+    }
     if (strcmp(platform, "tpu") == 0) {
         KERNELS_TRY(check_generation(function, &system, options, error));
     }
@@ -328,17 +327,28 @@ static kernels_status fail_specialisation(const kernels_function *function, cons
     return status;
 }
 
-kernels_status kernels_function_find(const kernels_function *function, const kernels_shape *inputs, size_t input_count,
-                                     const kernels_specialisation **found, kernels_error *error) {
+#define NOT_EXPORTED SIZE_MAX
+
+/* Its index; the count of inputs is right. */
+static size_t find_specialisation(const kernels_function *function, const kernels_shape *inputs) {
     const kernels_signature *signature = function->signature;
-    KERNELS_TRY(check_count(signature, input_count, error));
     for (size_t i = 0; i < signature->specialisation_count; i++) {
         if (specialisation_fits(&signature->specialisations[i], kernels_function_platform(function), inputs)) {
-            *found = &signature->specialisations[i];
-            return KERNELS_OK;
+            return i;
         }
     }
-    return fail_specialisation(function, inputs, input_count, error);
+    return NOT_EXPORTED;
+}
+
+kernels_status kernels_function_find(const kernels_function *function, const kernels_shape *inputs, size_t input_count,
+                                     const kernels_specialisation **found, kernels_error *error) {
+    KERNELS_TRY(check_count(function->signature, input_count, error));
+    size_t index = find_specialisation(function, inputs);
+    if (index == NOT_EXPORTED) {
+        return fail_specialisation(function, inputs, input_count, error);
+    }
+    *found = &function->signature->specialisations[index];
+    return KERNELS_OK;
 }
 
 /* ---- compiling ---- */
@@ -381,21 +391,59 @@ static kernels_status explain_compile(const kernels_function *function, const ke
     return kernels_wrap(error, status, "%s cannot compile %s", path, item->file);
 }
 
+/* Where the compiled program is kept; heap text, NULL = nowhere. Only programs for the CPU are: the file's name tells
+ * two CPUs apart, but not two TPUs. */
+static char *kept_path(const kernels_function *function, const kernels_specialisation *item) {
+    char *path = NULL;
+    if (strcmp(item->platform, "cpu") == 0) {
+        (void)kernels_compiled_cache_path(kernels_function_plugin(function), item->sha256, &path, NULL);
+    }
+    return path;
+}
+
+/* Without a usable one: false, and the compiler has to do it. */
+static bool take_kept(const kernels_function *function, const kernels_specialisation *item, const char *path,
+                      kernels_pjrt_executable **executable) {
+    KERNELS_CLEANUP_FREE char *contents = NULL;
+    kernels_view bytes = {0};
+    return path && kernels_compiled_cache_read(path, &contents, &bytes, NULL) == KERNELS_OK &&
+           kernels_pjrt_deserialize(function->client, bytes, item->file, item->output_count, executable, NULL) ==
+               KERNELS_OK;
+}
+
+/* Best effort: a full disk must not stop a call. */
+static void keep(const char *path, const kernels_pjrt_executable *executable) {
+    KERNELS_CLEANUP_FREE char *bytes = NULL;
+    size_t size = 0;
+    if (path && kernels_pjrt_serialize(executable, &bytes, &size, NULL) == KERNELS_OK) {
+        (void)kernels_compiled_cache_write(path, (kernels_view){bytes, size}, NULL);
+    }
+}
+
 static kernels_status compile(kernels_function *function, const kernels_specialisation *item,
                               kernels_pjrt_executable **executable, kernels_error *error) {
     KERNELS_CLEANUP_FREE char *program = NULL;
     size_t size = 0;
+    /* read and checked even if its compiled form is kept: a damaged kernel does not run */
     KERNELS_TRY(kernels_manifest_read_program(function->directory, item, &program, &size, error));
+    KERNELS_CLEANUP_FREE char *path = kept_path(function, item);
+    if (take_kept(function, item, path, executable)) {
+        return KERNELS_OK;
+    }
     kernels_status status = kernels_pjrt_compile(function->client, (kernels_view){program, size}, item->file,
                                                  item->output_count, executable, error);
-    return explain_compile(function, item, status, error);
+    if (status != KERNELS_OK) {
+        return explain_compile(function, item, status, error);
+    }
+    keep(path, *executable);
+    return KERNELS_OK;
 }
 
-static kernels_status get_executable(kernels_function *function, const kernels_specialisation *item,
-                                     kernels_pjrt_executable **executable, kernels_error *error) {
-    size_t index = (size_t)(item - function->signature->specialisations);
+static kernels_status get_executable(kernels_function *function, size_t index, kernels_pjrt_executable **executable,
+                                     kernels_error *error) {
     if (!function->executables[index]) {
-        KERNELS_TRY(compile(function, item, &function->executables[index], error));
+        KERNELS_TRY(
+            compile(function, &function->signature->specialisations[index], &function->executables[index], error));
     }
     *executable = function->executables[index];
     return KERNELS_OK;
@@ -413,8 +461,12 @@ static kernels_status prepare_inputs(kernels_function *function, const DLTensor 
         KERNELS_TRY(kernels_tensor_check(inputs[i], who, &call->shapes[i], error));
         call->inputs[i] = (kernels_pjrt_array){&call->shapes[i], kernels_tensor_data(inputs[i])};
     }
-    KERNELS_TRY(kernels_function_find(function, call->shapes, count, &call->specialisation, error));
-    return get_executable(function, call->specialisation, &call->executable, error);
+    size_t index = find_specialisation(function, call->shapes);
+    if (index == NOT_EXPORTED) {
+        return fail_specialisation(function, call->shapes, count, error);
+    }
+    call->specialisation = &signature->specialisations[index];
+    return get_executable(function, index, &call->executable, error);
 }
 
 static kernels_status check_output_count(const kernels_function *function, const kernels_call *call, size_t count,

@@ -89,6 +89,14 @@ const char *kernels_pjrt_client_plugin_path(const kernels_pjrt_client *client);
 /* name goes into messages. The executable keeps the client. */
 kernels_status kernels_pjrt_compile(kernels_pjrt_client *client, kernels_view program, const char *name,
                                     size_t output_count, kernels_pjrt_executable **executable, kernels_error *error);
+/* The compiled program as bytes (heap), for kernels_pjrt_deserialize of the same plugin on a machine of the same kind.
+ * KERNELS_UNSUPPORTED: the plugin cannot do that. */
+kernels_status kernels_pjrt_serialize(const kernels_pjrt_executable *executable, char **bytes, size_t *size,
+                                      kernels_error *error);
+/* As kernels_pjrt_compile, from those bytes. They hold machine code: give only what is known to be whole. */
+kernels_status kernels_pjrt_deserialize(kernels_pjrt_client *client, kernels_view bytes, const char *name,
+                                        size_t output_count, kernels_pjrt_executable **executable,
+                                        kernels_error *error);
 void kernels_pjrt_executable_free(kernels_pjrt_executable *executable); /* NULL allowed */
 
 /* One host array: compact, row-major, at least kernels_shape_bytes(shape) bytes. */

@@ -256,6 +256,27 @@ typedef struct kernels_pjrt_get_executable_args {
     kernels_pjrt_api_executable *executable; /* out; to be destroyed */
 } kernels_pjrt_get_executable_args;
 
+typedef struct kernels_pjrt_api_serialized kernels_pjrt_api_serialized;
+
+typedef struct kernels_pjrt_serialize_args {
+    KERNELS_PJRT_HEADER;
+    const kernels_pjrt_api_executable *executable;
+    const char *serialized_bytes;                       /* out; live as long as serialized_executable */
+    size_t serialized_bytes_size;                       /* out */
+    kernels_pjrt_api_serialized *serialized_executable; /* out */
+    void (*serialized_executable_deleter)(kernels_pjrt_api_serialized *serialized); /* out */
+} kernels_pjrt_serialize_args;
+
+typedef struct kernels_pjrt_deserialize_args {
+    KERNELS_PJRT_HEADER;
+    kernels_pjrt_api_client *client;
+    const char *serialized_executable;
+    size_t serialized_executable_size;
+    kernels_pjrt_api_loaded *loaded_executable;        /* out */
+    const char *overridden_serialized_compile_options; /* NULL: those of the serialised program */
+    size_t overridden_serialized_compile_options_size;
+} kernels_pjrt_deserialize_args;
+
 typedef struct kernels_pjrt_execute_options {
     KERNELS_PJRT_HEADER;
     void **send_callbacks;
@@ -388,14 +409,14 @@ typedef struct kernels_pjrt_api {
     KERNELS_PJRT_USED(PJRT_Executable_GetCostAnalysis, kernels_pjrt_cost_args);
     KERNELS_PJRT_SKIPPED(PJRT_Executable_OutputMemoryKinds);
     KERNELS_PJRT_SKIPPED(PJRT_Executable_OptimizedProgram);
-    KERNELS_PJRT_SKIPPED(PJRT_Executable_Serialize);
+    KERNELS_PJRT_USED(PJRT_Executable_Serialize, kernels_pjrt_serialize_args);
     KERNELS_PJRT_USED(PJRT_LoadedExecutable_Destroy, kernels_pjrt_loaded_destroy_args);
     KERNELS_PJRT_USED(PJRT_LoadedExecutable_GetExecutable, kernels_pjrt_get_executable_args);
     KERNELS_PJRT_SKIPPED(PJRT_LoadedExecutable_AddressableDevices);
     KERNELS_PJRT_SKIPPED(PJRT_LoadedExecutable_Delete);
     KERNELS_PJRT_SKIPPED(PJRT_LoadedExecutable_IsDeleted);
     KERNELS_PJRT_USED(PJRT_LoadedExecutable_Execute, kernels_pjrt_execute_args);
-    KERNELS_PJRT_SKIPPED(PJRT_Executable_DeserializeAndLoad);
+    KERNELS_PJRT_USED(PJRT_Executable_DeserializeAndLoad, kernels_pjrt_deserialize_args);
     KERNELS_PJRT_SKIPPED(PJRT_LoadedExecutable_Fingerprint);
     KERNELS_PJRT_USED(PJRT_Buffer_Destroy, kernels_pjrt_buffer_destroy_args);
     KERNELS_PJRT_SKIPPED(PJRT_Buffer_ElementType);

@@ -161,9 +161,24 @@ static kernels_status executable_compile(kernels_pjrt_executable *executable, ke
     return executable_check_outputs(executable, name, error);
 }
 
-kernels_status kernels_pjrt_compile(kernels_pjrt_client *client, kernels_view program, const char *name,
-                                    size_t output_count, kernels_pjrt_executable **executable, kernels_error *error) {
-    KERNELS_TRY(kernels_pjrt_program_check(program, name, error));
+static kernels_status executable_deserialize(kernels_pjrt_executable *executable, kernels_view bytes, const char *name,
+                                             kernels_error *error) {
+    const kernels_pjrt_api *api = executable->client->plugin.api;
+    kernels_pjrt_deserialize_args arguments =
+        KERNELS_PJRT_ARGUMENTS(kernels_pjrt_deserialize_args, .client = executable->client->client,
+                               .serialized_executable = bytes.data, .serialized_executable_size = bytes.size);
+    KERNELS_TRY(
+        kernels_pjrt_check(api, api->PJRT_Executable_DeserializeAndLoad(&arguments), KERNELS_PLUGIN, name, error));
+    executable->loaded = arguments.loaded_executable;
+    return executable_check_outputs(executable, name, error);
+}
+
+/* make: one of the two above. */
+static kernels_status executable_new(kernels_pjrt_client *client, kernels_view bytes, const char *name,
+                                     size_t output_count,
+                                     kernels_status (*make)(kernels_pjrt_executable *executable, kernels_view bytes,
+                                                            const char *name, kernels_error *error),
+                                     kernels_pjrt_executable **executable, kernels_error *error) {
     if (output_count > KERNELS_OPERANDS_MAX) {
         return kernels_fail(error, KERNELS_LIMIT, "%s: %zu results, more than the limit of %d", name, output_count,
                             KERNELS_OPERANDS_MAX);
@@ -174,13 +189,56 @@ kernels_status kernels_pjrt_compile(kernels_pjrt_client *client, kernels_view pr
     }
     made->client = kernels_pjrt_client_share(client);
     made->output_count = output_count;
-    kernels_status status = executable_compile(made, program, name, error);
+    kernels_status status = make(made, bytes, name, error);
     if (status) {
         kernels_pjrt_executable_free(made);
         return status;
     }
     *executable = made;
     return KERNELS_OK;
+}
+
+kernels_status kernels_pjrt_compile(kernels_pjrt_client *client, kernels_view program, const char *name,
+                                    size_t output_count, kernels_pjrt_executable **executable, kernels_error *error) {
+    KERNELS_TRY(kernels_pjrt_program_check(program, name, error));
+    return executable_new(client, program, name, output_count, executable_compile, executable, error);
+}
+
+kernels_status kernels_pjrt_deserialize(kernels_pjrt_client *client, kernels_view bytes, const char *name,
+                                        size_t output_count, kernels_pjrt_executable **executable,
+                                        kernels_error *error) {
+    KERNELS_PJRT_NEED(&client->plugin, PJRT_Executable_DeserializeAndLoad, error);
+    return executable_new(client, bytes, name, output_count, executable_deserialize, executable, error);
+}
+
+static kernels_status serialize(const kernels_pjrt_api *api, const kernels_pjrt_api_executable *executable,
+                                char **bytes, size_t *size, kernels_error *error) {
+    kernels_pjrt_serialize_args arguments =
+        KERNELS_PJRT_ARGUMENTS(kernels_pjrt_serialize_args, .executable = executable);
+    KERNELS_TRY(kernels_pjrt_check(api, api->PJRT_Executable_Serialize(&arguments), KERNELS_UNSUPPORTED,
+                                   "the PJRT plugin does not hand out compiled programs", error));
+    *size = arguments.serialized_bytes_size;
+    *bytes = kernels_malloc(*size + 1);
+    if (*bytes) {
+        memcpy(*bytes, arguments.serialized_bytes, *size);
+    }
+    arguments.serialized_executable_deleter(arguments.serialized_executable);
+    return *bytes ? KERNELS_OK : kernels_fail_no_memory(error);
+}
+
+kernels_status kernels_pjrt_serialize(const kernels_pjrt_executable *executable, char **bytes, size_t *size,
+                                      kernels_error *error) {
+    const kernels_pjrt_api *api = executable->client->plugin.api;
+    KERNELS_PJRT_NEED(&executable->client->plugin, PJRT_Executable_Serialize, error);
+    kernels_pjrt_get_executable_args get =
+        KERNELS_PJRT_ARGUMENTS(kernels_pjrt_get_executable_args, .loaded_executable = executable->loaded);
+    KERNELS_TRY(kernels_pjrt_check(api, api->PJRT_LoadedExecutable_GetExecutable(&get), KERNELS_PLUGIN,
+                                   "the PJRT plugin does not describe the compiled program", error));
+    kernels_status status = serialize(api, get.executable, bytes, size, error);
+    kernels_pjrt_executable_destroy_args destroy =
+        KERNELS_PJRT_ARGUMENTS(kernels_pjrt_executable_destroy_args, .executable = get.executable);
+    (void)kernels_pjrt_check(api, api->PJRT_Executable_Destroy(&destroy), KERNELS_PLUGIN, "executable", NULL);
+    return status;
 }
 
 void kernels_pjrt_executable_free(kernels_pjrt_executable *executable) {

@@ -37,6 +37,8 @@ STRUCTS = {
     "kernels_pjrt_memory_stats_args": "PJRT_Executable_GetCompiledMemoryStats_Args",
     "kernels_pjrt_loaded_destroy_args": "PJRT_LoadedExecutable_Destroy_Args",
     "kernels_pjrt_get_executable_args": "PJRT_LoadedExecutable_GetExecutable_Args",
+    "kernels_pjrt_serialize_args": "PJRT_Executable_Serialize_Args",
+    "kernels_pjrt_deserialize_args": "PJRT_Executable_DeserializeAndLoad_Args",
     "kernels_pjrt_execute_options": "PJRT_ExecuteOptions",
     "kernels_pjrt_execute_args": "PJRT_LoadedExecutable_Execute_Args",
     "kernels_pjrt_buffer_destroy_args": "PJRT_Buffer_Destroy_Args",
