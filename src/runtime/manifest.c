@@ -32,9 +32,9 @@ static const char *type_name(const kernels_node *node) { return node ? kernels_n
 /* "<file>:<line>:<column>: <key>: expected <expected>, found <type>"; parent gives the position of a missing key. */
 static kernels_status fail_at(const kernels_manifest_reader *reader, const kernels_node *parent,
                               const kernels_node *node, const char *key, const char *expected) {
-    const kernels_node *at = node ? node : parent;
-    return kernels_fail(reader->error, KERNELS_SCHEMA, "%s:%u:%u: %s: expected %s, found %s", reader->name,
-                        at->begin.line, at->begin.column, key, expected, type_name(node));
+    kernels_position at = node ? node->begin : parent ? parent->begin : (kernels_position){0};
+    return kernels_fail(reader->error, KERNELS_SCHEMA, "%s:%u:%u: %s: expected %s, found %s", reader->name, at.line,
+                        at.column, key, expected, type_name(node));
 }
 
 static kernels_status fail_text(const kernels_manifest_reader *reader, const kernels_node *node, const char *key,
@@ -96,24 +96,29 @@ static kernels_status read_version(const kernels_manifest_reader *reader, const 
     return read_checked(reader, object, key, is_version, "a version", text);
 }
 
-static kernels_status find_array(const kernels_manifest_reader *reader, const kernels_node *object, const char *key,
-                                 size_t limit, const kernels_node **array) {
+/* NULL after a failure. */
+static const kernels_node *find_array(const kernels_manifest_reader *reader, const kernels_node *object,
+                                      const char *key, size_t limit, kernels_status *status) {
     const kernels_node *node = kernels_node_find(object, key);
     if (!kernels_node_is(node, KERNELS_NODE_ARRAY)) {
-        return fail_at(reader, object, node, key, "a list");
+        *status = fail_at(reader, object, node, key, "a list");
+        return NULL;
     }
     if (node->count > limit) {
-        return kernels_fail(reader->error, KERNELS_LIMIT, "%s:%u:%u: %s: %zu elements, more than the limit of %zu",
-                            reader->name, node->begin.line, node->begin.column, key, node->count, limit);
+        *status = kernels_fail(reader->error, KERNELS_LIMIT, "%s:%u:%u: %s: %zu elements, more than the limit of %zu",
+                               reader->name, node->begin.line, node->begin.column, key, node->count, limit);
+        return NULL;
     }
-    *array = node;
-    return KERNELS_OK;
+    return node;
 }
 
 static kernels_status read_words(const kernels_manifest_reader *reader, const kernels_node *object, const char *key,
                                  size_t limit, const char *const **words, size_t *count) {
-    const kernels_node *array = NULL;
-    KERNELS_TRY(find_array(reader, object, key, limit, &array));
+    kernels_status status = KERNELS_OK;
+    const kernels_node *array = find_array(reader, object, key, limit, &status);
+    if (!array) {
+        return status;
+    }
     const char **copies = kernels_arena_array(reader->arena, array->count + 1, sizeof(*copies));
     if (!copies) {
         return no_memory(reader);
@@ -138,8 +143,11 @@ static kernels_status read_words(const kernels_manifest_reader *reader, const ke
 
 static kernels_status read_shapes(const kernels_manifest_reader *reader, const kernels_node *object, const char *key,
                                   const kernels_shape **shapes, size_t *count) {
-    const kernels_node *array = NULL;
-    KERNELS_TRY(find_array(reader, object, key, KERNELS_OPERANDS_MAX, &array));
+    kernels_status status = KERNELS_OK;
+    const kernels_node *array = find_array(reader, object, key, KERNELS_OPERANDS_MAX, &status);
+    if (!array) {
+        return status;
+    }
     kernels_shape *parsed = kernels_arena_array(reader->arena, array->count + 1, sizeof(*parsed));
     if (!parsed) {
         return no_memory(reader);
@@ -151,9 +159,8 @@ static kernels_status read_shapes(const kernels_manifest_reader *reader, const k
         }
         kernels_error reason = KERNELS_ERROR_INIT;
         if (kernels_shape_parse(node->as.text, &parsed[i], &reason)) {
-            kernels_status status =
-                kernels_fail(reader->error, KERNELS_SCHEMA, "%s:%u:%u: %s: %s", reader->name, node->begin.line,
-                             node->begin.column, key, kernels_error_message(&reason));
+            status = kernels_fail(reader->error, KERNELS_SCHEMA, "%s:%u:%u: %s: %s", reader->name, node->begin.line,
+                                  node->begin.column, key, kernels_error_message(&reason));
             kernels_error_dispose(&reason);
             return status;
         }
@@ -217,9 +224,6 @@ static bool is_sha256(kernels_view text) { return kernels_view_is_hex(text, 64);
 
 static kernels_status read_specialisation(const kernels_manifest_reader *reader, const kernels_node *node,
                                           const kernels_signature *signature, kernels_specialisation *out) {
-    if (!kernels_node_is(node, KERNELS_NODE_OBJECT)) {
-        return fail_at(reader, node, node, "specialisations", "a list of objects");
-    }
     KERNELS_TRY(read_checked(reader, node, "platform", is_word, "the name of a platform", &out->platform));
     KERNELS_TRY(read_shapes(reader, node, "inputs", &out->inputs, &out->input_count));
     KERNELS_TRY(read_shapes(reader, node, "outputs", &out->outputs, &out->output_count));
@@ -237,13 +241,20 @@ static kernels_status read_specialisation(const kernels_manifest_reader *reader,
 
 static kernels_status read_specialisations(const kernels_manifest_reader *reader, const kernels_node *function,
                                            kernels_signature *signature) {
-    const kernels_node *array = NULL;
-    KERNELS_TRY(find_array(reader, function, "specialisations", KERNELS_MANIFEST_SPECIALISATIONS_MAX, &array));
+    kernels_status status = KERNELS_OK;
+    const kernels_node *array =
+        find_array(reader, function, "specialisations", KERNELS_MANIFEST_SPECIALISATIONS_MAX, &status);
+    if (!array) {
+        return status;
+    }
     kernels_specialisation *items = kernels_arena_array(reader->arena, array->count + 1, sizeof(*items));
     if (!items) {
         return no_memory(reader);
     }
     for (size_t i = 0; i < array->count; i++) {
+        if (!kernels_node_is(array->as.items[i], KERNELS_NODE_OBJECT)) {
+            return fail_at(reader, array, array->as.items[i], "specialisations", "a list of objects");
+        }
         KERNELS_TRY(read_specialisation(reader, array->as.items[i], signature, &items[i]));
     }
     signature->specialisations = items;
@@ -253,9 +264,6 @@ static kernels_status read_specialisations(const kernels_manifest_reader *reader
 
 static kernels_status read_function(const kernels_manifest_reader *reader, const kernels_node *node,
                                     kernels_signature *signature) {
-    if (!kernels_node_is(node, KERNELS_NODE_OBJECT)) {
-        return fail_at(reader, node, node, "functions", "a list of objects");
-    }
     KERNELS_TRY(read_checked(reader, node, "name", is_word, "a name of letters, digits and \"_\"", &signature->name));
     KERNELS_TRY(
         read_words(reader, node, "arguments", KERNELS_OPERANDS_MAX, &signature->arguments, &signature->argument_count));
@@ -285,13 +293,19 @@ static kernels_status check_unique(const kernels_manifest_reader *reader, const 
 
 static kernels_status read_functions(const kernels_manifest_reader *reader, const kernels_node *root,
                                      kernels_signatures *functions) {
-    const kernels_node *array = NULL;
-    KERNELS_TRY(find_array(reader, root, "functions", KERNELS_MANIFEST_FUNCTIONS_MAX, &array));
+    kernels_status status = KERNELS_OK;
+    const kernels_node *array = find_array(reader, root, "functions", KERNELS_MANIFEST_FUNCTIONS_MAX, &status);
+    if (!array) {
+        return status;
+    }
     kernels_signature *items = kernels_arena_array(reader->arena, array->count + 1, sizeof(*items));
     if (!items) {
         return no_memory(reader);
     }
     for (size_t i = 0; i < array->count; i++) {
+        if (!kernels_node_is(array->as.items[i], KERNELS_NODE_OBJECT)) {
+            return fail_at(reader, array, array->as.items[i], "functions", "a list of objects");
+        }
         KERNELS_TRY(read_function(reader, array->as.items[i], &items[i]));
         KERNELS_TRY(check_unique(reader, items, i, array->as.items[i]));
     }
