@@ -1,188 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hashing a variant folder and comparing digests. */
+/* Digests of variant folders: copying, comparing. How they are made: digest_hash.c. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/encode.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "base/memory.h"
-#include "base/path.h"
 #include "base/view.h"
 #include "data/metadata.h"
-#include "data/text.h"
-
-/* ---- which files count ---- */
-
-bool kernels_is_bytecode(kernels_view path) {
-    kernels_view component = {NULL, 0};
-    while (kernels_view_split(&path, '/', &component)) {
-        if (kernels_view_equal_text(component, "__pycache__")) {
-            return true;
-        }
-    }
-    /* A file that is called just ".pyc" has no extension. */
-    return component.size > 4 && kernels_view_ends_with(component, KERNELS_VIEW(".pyc"));
-}
-
-/* path: relative to the variant. */
-static bool is_excluded(kernels_view path) {
-    return kernels_view_equal_text(path, "metadata.json") || kernels_view_equal_text(path, "metadata.json.sigstore") ||
-           kernels_is_bytecode(path);
-}
-
-/* ---- keys ---- */
-
-/* Bytes of the UTF-8 character at the start of text, 0 when there is none. */
-static size_t character_size(kernels_view text) {
-    for (size_t size = 1; size <= 4 && size <= text.size; size++) {
-        if (kernels_view_is_utf8(kernels_view_slice(text, 0, size))) {
-            return size;
-        }
-    }
-    return 0;
-}
-
-/* How many bytes at the start of text stand for one U+FFFD: the longest part that could still have
- * become a character, at least one byte. */
-static size_t broken_size(kernels_view text) {
-    static const struct {
-        unsigned char first_low, first_high, second_low, second_high, length;
-    } rows[] = {
-        {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3}, {0xe1, 0xec, 0x80, 0xbf, 3},
-        {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3}, {0xf0, 0xf0, 0x90, 0xbf, 4},
-        {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
-    };
-    unsigned char first = (unsigned char)text.data[0];
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        if (first < rows[i].first_low || first > rows[i].first_high) {
-            continue;
-        }
-        size_t size = 1;
-        while (size < rows[i].length && size < text.size) {
-            unsigned char byte = (unsigned char)text.data[size];
-            unsigned char low = size == 1 ? rows[i].second_low : 0x80;
-            unsigned char high = size == 1 ? rows[i].second_high : 0xbf;
-            if (byte < low || byte > high) {
-                break;
-            }
-            size++;
-        }
-        return size;
-    }
-    return 1;
-}
-
-/* The path as a key: "/" for "\", U+FFFD for what is no UTF-8. */
-static void add_key(kernels_buffer *out, kernels_view path) {
-    while (path.size > 0) {
-        size_t size = character_size(path);
-        if (size == 0) {
-            kernels_buffer_add_text(out, "\xef\xbf\xbd");
-            size = broken_size(path);
-        } else if (path.data[0] == '\\') {
-            kernels_buffer_add_char(out, '/');
-        } else {
-            kernels_buffer_add(out, path.data, size);
-        }
-        path = kernels_view_slice(path, size, path.size);
-    }
-}
-
-/* ---- hashing ---- */
-
-typedef struct hasher {
-    kernels_hash_algorithm algorithm;
-    const char *directory;
-    kernels_arena *arena;
-    kernels_file_digest *files;
-    size_t count;
-    kernels_buffer scratch;
-    kernels_error *error;
-} hasher;
-
-/* Empties the scratch buffer into the arena. */
-static kernels_status take_scratch(hasher *state, const char **text) {
-    KERNELS_TRY(kernels_buffer_status(&state->scratch, state->error));
-    *text = kernels_arena_copy_text(state->arena, kernels_buffer_view(&state->scratch));
-    kernels_buffer_reset(&state->scratch);
-    return *text ? KERNELS_OK : kernels_fail_no_memory(state->error);
-}
-
-static kernels_status hash_file(hasher *state, const char *path) {
-    kernels_digest digest;
-    KERNELS_CLEANUP_FREE char *full = kernels_path_join(state->directory, path);
-    if (!full) {
-        return kernels_fail_no_memory(state->error);
-    }
-    KERNELS_TRY(kernels_file_hash(full, state->algorithm, &digest, NULL, state->error));
-    kernels_file_digest *file = &state->files[state->count++];
-    add_key(&state->scratch, kernels_view_of(path));
-    KERNELS_TRY(take_scratch(state, &file->path));
-    kernels_encode_base64(&state->scratch, digest.bytes, digest.size);
-    return take_scratch(state, &file->hash);
-}
-
-static int compare_files(const void *a, const void *b) {
-    return strcmp(((const kernels_file_digest *)a)->path, ((const kernels_file_digest *)b)->path);
-}
-
-static kernels_status sort_files(hasher *state) {
-    if (state->count > 0) {
-        qsort(state->files, state->count, sizeof(state->files[0]), compare_files);
-    }
-    for (size_t i = 1; i < state->count; i++) {
-        if (strcmp(state->files[i - 1].path, state->files[i].path) == 0) {
-            char quoted[KERNELS_QUOTE_SIZE];
-            return kernels_fail(state->error, KERNELS_UNSAFE_NAME,
-                                "cannot hash %s: two of its file names mean %s; rename one of them", state->directory,
-                                kernels_quote(kernels_view_of(state->files[i].path), quoted));
-        }
-    }
-    return KERNELS_OK;
-}
-
-static kernels_status hash_listing(hasher *state, const kernels_listing *listing) {
-    if (listing->count > 0) {
-        state->files = kernels_arena_array(state->arena, listing->count, sizeof(state->files[0]));
-        if (!state->files) {
-            return kernels_fail_no_memory(state->error);
-        }
-    }
-    for (size_t i = 0; i < listing->count; i++) {
-        const kernels_entry *entry = &listing->entries[i];
-        if (entry->type != KERNELS_ENTRY_FILE || is_excluded(kernels_view_of(entry->path))) {
-            continue;
-        }
-        if (state->count == KERNELS_VARIANT_FILES_MAX) {
-            return kernels_fail(state->error, KERNELS_LIMIT, "%s has more than %zu files", state->directory,
-                                KERNELS_VARIANT_FILES_MAX);
-        }
-        KERNELS_TRY(hash_file(state, entry->path));
-    }
-    return sort_files(state);
-}
-
-kernels_status kernels_digest_hash_variant(kernels_digest_algorithm algorithm, const char *directory,
-                                           kernels_variant_digest *digest, kernels_error *error) {
-    kernels_listing listing = {0};
-    KERNELS_TRY(kernels_list(directory, KERNELS_LIST_RECURSIVE | KERNELS_LIST_FOLLOW_LINKS, &listing, error));
-    hasher state = {.algorithm = algorithm == KERNELS_DIGEST_SHA512 ? KERNELS_HASH_SHA512 : KERNELS_HASH_SHA256,
-                    .directory = directory,
-                    .arena = kernels_arena_new(0),
-                    .scratch = KERNELS_BUFFER_INIT(KERNELS_BUFFER_DEFAULT_LIMIT),
-                    .error = error};
-    kernels_status status = state.arena ? hash_listing(&state, &listing) : kernels_fail_no_memory(error);
-    kernels_buffer_dispose(&state.scratch);
-    kernels_listing_dispose(&listing);
-    if (status != KERNELS_OK) {
-        kernels_arena_free(state.arena);
-        return status;
-    }
-    *digest = (kernels_variant_digest){algorithm, state.files, state.count, state.arena};
-    return KERNELS_OK;
-}
 
 void kernels_variant_digest_dispose(kernels_variant_digest *digest) {
     if (digest) {
@@ -215,6 +40,10 @@ kernels_status kernels_digest_copy(const kernels_variant_digest *from, kernels_a
 
 static const char *algorithm_name(kernels_digest_algorithm algorithm) {
     return algorithm == KERNELS_DIGEST_SHA512 ? "SHA512" : "SHA256";
+}
+
+static int compare_files(const void *a, const void *b) {
+    return strcmp(((const kernels_file_digest *)a)->path, ((const kernels_file_digest *)b)->path);
 }
 
 static const kernels_file_digest *find_file(const kernels_variant_digest *digest, const char *path) {
