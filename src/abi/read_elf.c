@@ -7,6 +7,8 @@
 
 /* ---- header ---- */
 
+enum { MACHINE_CUDA = 190, MACHINE_AMDGPU = 224 };
+
 typedef struct machine_row {
     uint16_t number;
     bool is_64_bit, is_big_endian;
@@ -57,6 +59,7 @@ static const char *reference_arch(const kernels_elf *elf) {
 static void find_machine(kernels_elf *elf) {
     kernels_abi_image *image = &elf->part->image;
     image->is_x86 = elf->machine == 3 || elf->machine == 62;
+    image->is_device_code = elf->machine == MACHINE_CUDA || elf->machine == MACHINE_AMDGPU;
     for (size_t i = 0; i < sizeof machines / sizeof machines[0]; i++) {
         const machine_row *row = &machines[i];
         if (row->number == elf->machine && row->is_64_bit == elf->is_64_bit &&
@@ -324,7 +327,7 @@ static kernels_status check_sections(const kernels_elf *elf, kernels_error *erro
 
 kernels_status kernels_abi_read_elf(kernels_abi_part *part, kernels_error *error) {
     kernels_elf elf = {.part = part, .bytes = part->bytes};
-    header fields;
+    header fields = {0};
     KERNELS_TRY(read_header(&elf, &fields, error));
     part->image.is_64_bit = elf.is_64_bit;
     part->image.is_big_endian = elf.bytes.is_big_endian;
