@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/context.h"
 
-kernels_status kernels_terminal_context_new(kernels_terminal *terminal, kernels_context **context,
+kernels_status kernels_terminal_context_new(kernels_terminal *terminal, const char *cache, kernels_context **context,
                                             kernels_error *error) {
     const kernels_context_options options = {
+        .cache_directory = cache,
         .warning = kernels_terminal_warning,
         .progress = kernels_terminal_progress,
         .cancelled = kernels_terminal_cancelled,

@@ -326,7 +326,7 @@ static int print_result(const info_run *run, const info_result *result) {
 
 static kernels_status gather_online(const info_run *run, info_result *result, kernels_error *error) {
     kernels_context *context = NULL;
-    KERNELS_TRY(kernels_terminal_context_new(run->terminal, &context, error));
+    KERNELS_TRY(kernels_terminal_context_new(run->terminal, NULL, &context, error));
     kernels_status status = gather_published(run, context, result, error);
     kernels_terminal_context_free(run->terminal, context);
     return status;

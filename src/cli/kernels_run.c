@@ -96,7 +96,7 @@ static kernels_status parse_target(run_target *target, kernels_error *error) {
 
 static kernels_status load_kernel(run_state *state, kernels_error *error) {
     kernels_context *context = NULL;
-    KERNELS_TRY(kernels_terminal_context_new(state->terminal, &context, error));
+    KERNELS_TRY(kernels_terminal_context_new(state->terminal, NULL, &context, error));
     const run_target *target = &state->target;
     kernels_status status = target->repo_id
                                 ? kernels_load(context, target->repo_id, &target->load, &state->kernel, error)
@@ -345,6 +345,16 @@ static void print_usage(const kernels_arguments *arguments) {
     kernels_buffer_dispose(&usage);
 }
 
+/* Plugins tear down their compilers when a process exits, which takes as long as opening them did, and nobody needs it.
+ * Debug builds exit as others do: sanitizers and coverage report then. */
+static int leave(int code) {
+#ifdef NDEBUG
+    quick_exit(code);
+#else
+    return code;
+#endif
+}
+
 static int run_command(const kernels_arguments *arguments, void *payload) {
     run_state state = {
         .terminal = payload,
@@ -366,8 +376,10 @@ static int run_command(const kernels_arguments *arguments, void *payload) {
         print_usage(arguments);
     }
     int code = status ? kernels_terminal_fail(state.terminal, &error) : report(&state);
+    bool used_plugin = state.function != NULL;
     dispose(&state);
-    return status == KERNELS_USAGE ? KERNELS_EXIT_USAGE : code;
+    code = status == KERNELS_USAGE ? KERNELS_EXIT_USAGE : code;
+    return used_plugin ? leave(code) : code;
 }
 
 static const kernels_option options[] = {

@@ -6,6 +6,7 @@
 #include "base/options.h"
 
 #define KERNELS_SERVE_PAGE_SIZE_MAX 10000
+#define KERNELS_SERVE_TIMEOUT_MAX 86400
 
 extern const kernels_option kernels_serve_options[];
 extern const kernels_positional kernels_serve_positionals[];

@@ -15,8 +15,6 @@
 #include "base/options.h"
 
 #define MESSAGE_LIMIT ((size_t)16 * 1024 * 1024)
-#define BAR_WIDTH 30
-#define NAME_WIDTH 40
 #define CAUSE_LIMIT 16
 
 void kernels_terminal_init(kernels_terminal *terminal, const char *program) {
@@ -111,46 +109,18 @@ int kernels_terminal_failure(kernels_terminal *terminal, const char *format, ...
     return KERNELS_EXIT_FAILURE;
 }
 
+void kernels_terminal_note(kernels_terminal *terminal, kernels_view text) {
+    kernels_buffer copy = KERNELS_BUFFER_INIT(KERNELS_BUFFER_DEFAULT_LIMIT);
+    kernels_buffer_add_view(&copy, text);
+    write_out(terminal, &copy, 0);
+}
+
 void kernels_terminal_warning(void *payload, const char *message) {
     kernels_terminal *terminal = payload;
     kernels_buffer text = KERNELS_BUFFER_INIT(MESSAGE_LIMIT);
     size_t heading = add_heading(terminal, &text, "warning", YELLOW);
     kernels_buffer_printf(&text, "%s\n", message);
     write_out(terminal, &text, heading);
-}
-
-/* ---- progress ---- */
-
-static void draw_bar(const char *name, unsigned percent) {
-    char bar[BAR_WIDTH + 1];
-    unsigned filled = percent * BAR_WIDTH / 100;
-    memset(bar, ' ', BAR_WIDTH);
-    memset(bar, '#', filled);
-    bar[BAR_WIDTH] = '\0';
-    (void)fprintf(stderr, "\r%-*.*s [%s] %3u %%", NAME_WIDTH, NAME_WIDTH, name, bar, percent);
-    (void)fflush(stderr);
-}
-
-void kernels_terminal_progress(void *payload, const char *file, uint64_t done, uint64_t total) {
-    kernels_terminal *terminal = payload;
-    if (!terminal->is_terminal || total == 0 || file != NULL) {
-        return; /* the whole is shown, not every file */
-    }
-    unsigned percent = done >= total ? 100 : (unsigned)((double)done * 100.0 / (double)total);
-    if (terminal->bar_is_drawn && percent == terminal->bar_percent) {
-        return;
-    }
-    terminal->bar_is_drawn = true;
-    terminal->bar_percent = percent;
-    draw_bar("Downloading", percent);
-}
-
-void kernels_terminal_end_progress(kernels_terminal *terminal) {
-    if (terminal->bar_is_drawn) {
-        (void)fputs("\r\033[K", stderr);
-        (void)fflush(stderr);
-        terminal->bar_is_drawn = false;
-    }
 }
 
 /* ---- signals ---- */

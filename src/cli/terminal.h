@@ -8,13 +8,32 @@
 
 #include "kernels/base.h"
 
+typedef enum kernels_progress_style {
+    KERNELS_PROGRESS_BARS,  /* bars on a terminal, nothing elsewhere */
+    KERNELS_PROGRESS_FILES, /* ... elsewhere a line for each file that has arrived */
+    KERNELS_PROGRESS_NONE
+} kernels_progress_style;
+
+/* Files that have a bar of their own, below that of the whole. */
+#define KERNELS_TERMINAL_BARS 4
+#define KERNELS_TERMINAL_BAR_NAME 41
+
+typedef struct kernels_terminal_bar {
+    char name[KERNELS_TERMINAL_BAR_NAME];
+    uint64_t done, total;
+} kernels_terminal_bar;
+
 typedef struct kernels_terminal {
-    const char *program;  /* "kernels": stands before messages */
-    bool is_terminal;     /* standard error is one */
-    bool colour;          /* and may be coloured */
-    bool bar_is_drawn;    /* a progress bar stands on the last line */
-    unsigned bar_percent; /* what it shows */
-    int signal;           /* that cancelled the work, or 0 */
+    const char *program; /* "kernels": stands before messages */
+    bool is_terminal;    /* standard error is one */
+    bool colour;         /* and may be coloured */
+    int signal;          /* that cancelled the work, or 0 */
+    kernels_progress_style progress;
+    const char *work;                                 /* what the bar of the whole is called; NULL = "Downloading" */
+    kernels_terminal_bar bars[KERNELS_TERMINAL_BARS]; /* of files on their way */
+    size_t bar_count;
+    unsigned drawn_lines; /* bars that stand on the last lines */
+    unsigned drawn_percent;
 } kernels_terminal;
 
 /* Exit codes beyond those of base/options.h. */
@@ -28,6 +47,9 @@ void kernels_terminal_error(kernels_terminal *terminal, const kernels_error *err
 int kernels_terminal_fail(kernels_terminal *terminal, kernels_error *error);
 /* "kernels: error: ..." for a failure that is no kernels_error; gives KERNELS_EXIT_FAILURE. */
 int kernels_terminal_failure(kernels_terminal *terminal, const char *format, ...) KERNELS_PRINTF(2, 3);
+
+/* Text as it is, on standard error. */
+void kernels_terminal_note(kernels_terminal *terminal, kernels_view text);
 
 /* Callbacks of kernels_context_options and kernels_hub_options; payload is the terminal. */
 void kernels_terminal_warning(void *payload, const char *message); /* "kernels: warning: ..." */

@@ -118,7 +118,8 @@ static uint64_t written(const kernels_download *d) {
 void kernels_download_report(const kernels_download *d, bool always) {
     kernels_downloads *shared = d->shared;
     uint64_t now = kernels_clock_nanoseconds();
-    if (!shared->hub->progress || (!always && now - shared->last_report < PROGRESS_INTERVAL_NS)) {
+    bool will_be_done = !always && d->has_size && written(d) == d->size; /* told once, when it is in its place */
+    if (!shared->hub->progress || will_be_done || (!always && now - shared->last_report < PROGRESS_INTERVAL_NS)) {
         return;
     }
     shared->last_report = now;

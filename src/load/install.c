@@ -30,7 +30,7 @@ static bool is_byte_code(kernels_view path) {
     return false;
 }
 
-static size_t select_files(const kernels_tree *tree, const char *folder, const kernels_tree_entry **files) {
+size_t kernels_load_select_files(const kernels_tree *tree, const char *folder, const kernels_tree_entry **files) {
     size_t count = 0;
     size_t length = strlen(folder);
     for (size_t i = 0; i < tree->count; i++) {
@@ -64,7 +64,7 @@ static kernels_status fetch(const kernels_request *request, kernels_load_node *n
         kernels_free(files);
         return kernels_fail_no_memory(error);
     }
-    size_t count = select_files(&node->tree, folder, files);
+    size_t count = kernels_load_select_files(&node->tree, folder, files);
     kernels_status status = kernels_load_node_fetch(request, node, files, count, node->ref, &snapshot, error);
     kernels_free(files);
     if (status != KERNELS_OK) {

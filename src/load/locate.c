@@ -70,6 +70,19 @@ static kernels_status find_revision(kernels_context *context, kernels_load_node 
     return status;
 }
 
+static kernels_status find_cached_revision(kernels_context *context, kernels_load_node *node, kernels_error *error) {
+    KERNELS_CLEANUP_FREE char *snapshot = NULL;
+    return kernels_cache_snapshot(context->hub, KERNELS_REPOSITORY_KERNEL, node->repo_id, node->revision, node->commit,
+                                  &snapshot, error);
+}
+
+kernels_status kernels_load_node_find_commit(kernels_context *context, kernels_load_node *node, kernels_error *error) {
+    KERNELS_TRY(node->revision == NULL                 ? find_version(context, node, error)
+                : kernels_hub_is_offline(context->hub) ? find_cached_revision(context, node, error)
+                                                       : find_revision(context, node, error));
+    return set_ref(node, error);
+}
+
 /* ---- the Hub ---- */
 
 /* A newer version may have what this one lacks; failures of this look do not matter. */
@@ -174,9 +187,7 @@ static kernels_status locate_on_hub(const kernels_request *request, kernels_load
     if (!request->trust_remote_code) {
         KERNELS_TRY(check_publisher(hub, node, error));
     }
-    KERNELS_TRY(node->revision == NULL ? find_version(request->context, node, error)
-                                       : find_revision(request->context, node, error));
-    KERNELS_TRY(set_ref(node, error));
+    KERNELS_TRY(kernels_load_node_find_commit(request->context, node, error));
     kernels_status status = kernels_hub_tree(hub, KERNELS_REPOSITORY_KERNEL, node->repo_id, node->commit, "build", true,
                                              &node->tree, error);
     if (status == KERNELS_ENTRY_NOT_FOUND) {

@@ -66,6 +66,10 @@ kernels_status kernels_locate_folder(const kernels_request *request, kernels_loa
                                      const kernels_choice_options *choice, kernels_error *error);
 /* validate.c: kernels-minver, dirty builds. */
 kernels_status kernels_validate(const kernels_request *request, const kernels_load_node *node, kernels_error *error);
+/* locate.c: version or revision -> commit and ref, from the Hub or offline from the cache. */
+kernels_status kernels_load_node_find_commit(kernels_context *context, kernels_load_node *node, kernels_error *error);
+/* install.c: the files below a folder but for byte code; `files` has room for all of the tree. */
+size_t kernels_load_select_files(const kernels_tree *tree, const char *folder, const kernels_tree_entry **files);
 /* install.c: files of the node's commit into the cache; the publisher is asked for first where that is still due. */
 kernels_status kernels_load_node_fetch(const kernels_request *request, kernels_load_node *node,
                                        const kernels_tree_entry *const *files, size_t count, const char *ref,
