@@ -44,7 +44,8 @@ static kernels_server_options read_options(const kernels_arguments *arguments) {
     chosen.alias_count = aliases.count;
     chosen.tls_certificate = kernels_arguments_text(arguments, "tls-cert");
     chosen.tls_key = kernels_arguments_text(arguments, "tls-key");
-    chosen.lfs_part_size = (uint64_t)kernels_arguments_integer(arguments, "lfs-part-size", (int64_t)KERNELS_SERVER_PART);
+    chosen.lfs_part_size =
+        (uint64_t)kernels_arguments_integer(arguments, "lfs-part-size", (int64_t)KERNELS_SERVER_PART);
     chosen.timeout = (unsigned)kernels_arguments_integer(arguments, "timeout", KERNELS_SERVER_TIMEOUT);
     chosen.read_only = kernels_arguments_flag(arguments, "read-only");
     chosen.cdn = kernels_arguments_flag(arguments, "cdn");
@@ -120,8 +121,9 @@ static kernels_status check(const kernels_arguments *arguments, kernels_error *e
     KERNELS_TRY(status);
     printf("%zu repositories, %zu references, %zu objects, %zu large files: %zu problems\n", result.repositories,
            result.references, result.objects, result.large_files, result.problems);
-    return result.problems == 0 ? KERNELS_OK
-                                : kernels_fail(error, KERNELS_INTEGRITY, "the store is damaged: see the problems above");
+    return result.problems == 0
+               ? KERNELS_OK
+               : kernels_fail(error, KERNELS_INTEGRITY, "the store is damaged: see the problems above");
 }
 
 static int run(const kernels_arguments *arguments, void *payload) {

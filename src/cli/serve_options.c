@@ -8,10 +8,11 @@ const char kernels_serve_description[] =
     "first line on standard output; clients find the server by HF_ENDPOINT. SIGTERM and SIGINT stop it after the "
     "running requests.";
 
-const char kernels_serve_examples[] = "kernels serve hub --port 8080\n"
-                                      "kernels serve hub --add-token alice\n"
-                                      "kernels serve hub --host 0.0.0.0 --port 8443 --tls-cert hub.pem --tls-key key.pem\n"
-                                      "HF_ENDPOINT=http://127.0.0.1:8080 kernels versions my-team/my-kernel\n";
+const char kernels_serve_examples[] =
+    "kernels serve hub --port 8080\n"
+    "kernels serve hub --add-token alice\n"
+    "kernels serve hub --host 0.0.0.0 --port 8443 --tls-cert hub.pem --tls-key key.pem\n"
+    "HF_ENDPOINT=http://127.0.0.1:8080 kernels versions my-team/my-kernel\n";
 
 const kernels_option kernels_serve_options[] = {
     {.name = "host",

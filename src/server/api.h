@@ -42,11 +42,15 @@ kernels_answer_function kernels_api_tree, kernels_api_paths_info;
 /* api_resolve.c */
 kernels_answer_function kernels_api_resolve, kernels_api_lfs_download;
 /* api_lfs.c */
-kernels_answer_function kernels_api_lfs_batch, kernels_api_lfs_upload, kernels_api_lfs_verify;
+kernels_answer_function kernels_api_lfs_batch, kernels_api_lfs_verify;
+/* Bytes of each part but the last of a large file of that size. */
+uint64_t kernels_lfs_part_size(const kernels_service *service, uint64_t size);
+/* api_lfs_transfer.c */
+kernels_answer_function kernels_api_lfs_upload, kernels_api_lfs_part, kernels_api_lfs_join;
 kernels_status kernels_api_lfs_upload_begin(kernels_request *request, kernels_error *error);
-kernels_status kernels_api_lfs_upload_receive(kernels_request *request, const void *data, size_t size,
-                                              kernels_error *error);
-void kernels_api_lfs_upload_dispose(kernels_request *request);
+kernels_status kernels_api_lfs_part_begin(kernels_request *request, kernels_error *error);
+kernels_status kernels_api_lfs_receive(kernels_request *request, const void *data, size_t size, kernels_error *error);
+void kernels_api_lfs_dispose(kernels_request *request);
 /* api_commit.c */
 kernels_answer_function kernels_api_preupload, kernels_api_commit;
 kernels_status kernels_api_commit_begin(kernels_request *request, kernels_error *error);
@@ -55,7 +59,7 @@ kernels_status kernels_api_commit_receive(kernels_request *request, const void *
 void kernels_api_commit_dispose(kernels_request *request);
 
 /* signed_url.c: addresses that work without a token until they expire. */
-/* "<base><path>?size=N&expires=T&signature=S" in the arena; NULL on failure. verb: "put" or "get". */
+/* "<base><path>?size=N&expires=T&signature=S" in the arena; NULL on failure. verb: "put", "join" or "get". */
 const char *kernels_signed_url(const kernels_request *request, const char *base, const char *verb, const char *path,
                                uint64_t size);
 /* Checks the address of this request; size receives the signed size. */

@@ -122,7 +122,7 @@ static kernels_status take_large_file(commit_state *state, const kernels_commit_
     }
     memcpy(sha256, line->sha256.data, line->sha256.size);
     sha256[line->sha256.size] = '\0';
-    if (kernels_store_lfs_size(state->request->service->store, sha256, &stored, NULL) != KERNELS_OK ||
+    if (kernels_repository_lfs_size(state->request->repository, sha256, &stored, NULL) != KERNELS_OK ||
         stored != line->size) {
         return kernels_fail(error, KERNELS_BAD_REQUEST,
                             "The content of %s is not here with that size; upload it before the commit", change->path);

@@ -67,11 +67,15 @@ static kernels_status answer_content(kernels_request *request, const kernels_sto
 
 /* The same server under its other name: another origin for the client. */
 static const char *other_origin(const kernels_request *request) {
-    const char *base = kernels_request_base_url(request);
-    const char *port = strrchr(base, ':'); /* of the port, or of "http:" */
-    bool is_localhost = strncmp(base, "http://localhost", 16) == 0;
-    return kernels_arena_printf(request->arena, "http://%s%s", is_localhost ? "127.0.0.1" : "localhost",
-                                port != NULL && kernels_is_digit(port[1]) ? port : "");
+    kernels_view base = kernels_view_of(kernels_request_base_url(request));
+    size_t start = kernels_view_find(base, '/') + 2; /* of the host */
+    kernels_view host = kernels_view_slice(base, start, base.size);
+    size_t colon = kernels_view_find_last(host, ':');
+    kernels_view port = kernels_view_slice(host, colon, host.size);
+    bool has_port = colon != SIZE_MAX && port.size > 1 && kernels_is_digit(port.data[1]);
+    bool is_localhost = kernels_view_starts_with(host, KERNELS_VIEW("localhost"));
+    return kernels_arena_printf(request->arena, "%s://%s%.*s", request->service->scheme,
+                                is_localhost ? "127.0.0.1" : "localhost", has_port ? (int)port.size : 0, port.data);
 }
 
 static kernels_status redirect_to_cdn(kernels_request *request, const kernels_store_entry *entry,

@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/view.h"
 #include "kernels/data.h"
+#include "server/token_file.h"
 
 #define HASH_BLOCK 64
 
@@ -38,6 +39,16 @@ static bool token_is_valid(kernels_view token) {
     return token.size > 0;
 }
 
+bool kernels_account_set_name(kernels_account *account, kernels_view name) {
+    if (kernels_view_find(name, '/') != SIZE_MAX || kernels_repository_id_check(name, NULL) != KERNELS_OK ||
+        name.size >= sizeof account->name) {
+        return false;
+    }
+    memcpy(account->name, name.data, name.size);
+    account->name[name.size] = '\0';
+    return true;
+}
+
 static kernels_status parse_account(const char *text, kernels_account *account, kernels_error *error) {
     const kernels_view suffix = KERNELS_VIEW(":ro");
     kernels_view view = kernels_view_of(text);
@@ -48,40 +59,42 @@ static kernels_status parse_account(const char *text, kernels_account *account, 
     if (!account->can_write) {
         token = kernels_view_slice(token, 0, token.size - suffix.size);
     }
-    if (kernels_view_find(name, '/') != SIZE_MAX || kernels_repository_id_check(name, NULL) != KERNELS_OK ||
-        !token_is_valid(token)) {
+    if (!kernels_account_set_name(account, name) || !token_is_valid(token)) {
         return kernels_fail(error, KERNELS_USAGE,
                             "an account is given as NAME:TOKEN or NAME:TOKEN:ro; NAME may hold letters, digits, "
                             "\"-\", \"_\" and \".\", TOKEN no blanks");
     }
-    memcpy(account->name, name.data, name.size);
-    account->name[name.size] = '\0';
     kernels_digest digest;
     KERNELS_TRY(kernels_hash_bytes(KERNELS_HASH_SHA256, token.data, token.size, &digest, error));
     memcpy(account->token_hash, digest.bytes, sizeof account->token_hash);
     return KERNELS_OK;
 }
 
-static kernels_status fill(kernels_auth *auth, const char *const *accounts, size_t count, kernels_error *error) {
+static kernels_status fill(kernels_auth *auth, const char *const *accounts, size_t count, const char *directory,
+                           kernels_error *error) {
     if (count > KERNELS_ACCOUNTS_LIMIT) {
         return kernels_fail(error, KERNELS_LIMIT, "at most %d accounts can be given", KERNELS_ACCOUNTS_LIMIT);
     }
-    auth->accounts = kernels_calloc(count + 1, sizeof *auth->accounts);
+    auth->accounts = kernels_calloc(KERNELS_ACCOUNTS_LIMIT, sizeof *auth->accounts);
     if (auth->accounts == NULL) {
         return kernels_fail_no_memory(error);
     }
     for (; auth->count < count; auth->count++) {
         KERNELS_TRY(parse_account(accounts[auth->count], &auth->accounts[auth->count], error));
     }
+    if (directory != NULL) {
+        KERNELS_TRY(kernels_token_file_read(directory, auth->accounts, &auth->count, error));
+    }
     return kernels_random(auth->key, sizeof auth->key, error);
 }
 
-kernels_status kernels_auth_new(const char *const *accounts, size_t count, kernels_auth **auth, kernels_error *error) {
+kernels_status kernels_auth_new(const char *const *accounts, size_t count, const char *directory, kernels_auth **auth,
+                                kernels_error *error) {
     kernels_auth *made = kernels_calloc(1, sizeof *made);
     if (made == NULL) {
         return kernels_fail_no_memory(error);
     }
-    kernels_status status = fill(made, accounts, count, error);
+    kernels_status status = fill(made, accounts, count, directory, error);
     if (status != KERNELS_OK) {
         kernels_auth_free(made);
         return status;

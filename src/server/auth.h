@@ -20,8 +20,13 @@ typedef struct kernels_account {
 
 typedef struct kernels_auth kernels_auth;
 
-/* Each text is NAME:TOKEN or NAME:TOKEN:ro. KERNELS_USAGE when one is not (the message does not show the token). */
-kernels_status kernels_auth_new(const char *const *accounts, size_t count, kernels_auth **auth, kernels_error *error);
+/* false: NAME may hold letters, digits, "-", "_" and "." only. */
+bool kernels_account_set_name(kernels_account *account, kernels_view name);
+
+/* Each text is NAME:TOKEN or NAME:TOKEN:ro. KERNELS_USAGE when one is not (the message does not show the token).
+ * directory (may be NULL): with the accounts of its file of tokens. */
+kernels_status kernels_auth_new(const char *const *accounts, size_t count, const char *directory, kernels_auth **auth,
+                                kernels_error *error);
 void kernels_auth_free(kernels_auth *auth);
 bool kernels_auth_has_accounts(const kernels_auth *auth);
 bool kernels_auth_has_account(const kernels_auth *auth, kernels_view name);

@@ -10,8 +10,7 @@
 
 /* A refused request's body up to this size is still read, since most clients look at the answer only behind it. */
 #define DRAIN_LIMIT (UINT64_C(64) * 1024 * 1024)
-/* A sender slower than this on average is cut off after SLOW_SECONDS. */
-#define SLOW_SECONDS 60
+/* A sender slower than this on average is cut off after the time limit. */
 #define SLOW_BYTES_PER_SECOND 1024
 #define STREAM_BLOCK (128 * 1024)
 #define DELAY_STEP_MS 50
@@ -153,12 +152,35 @@ static enum MHD_Result answer(const kernels_transport *transport, struct MHD_Con
     MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, 0u);
     kernels_request_answer(x->request, &response);
     wait_for_fault(transport, response.delay_ms);
-    MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, (unsigned)KERNELS_IDLE_SECONDS);
+    MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, transport->service->timeout);
     if (!response.drop) {
         result = send_response(transport, connection, x, &response);
     }
     kernels_response_dispose(&response);
     return result;
+}
+
+/* ---- time ---- */
+
+/* The next head of a request on this connection must be complete in that many seconds; 0: there is one. */
+static void expect_head(const kernels_transport *transport, struct MHD_Connection *connection, unsigned seconds) {
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    if (info != NULL) {
+        kernels_watch_set(transport->watch, info->socket_context, seconds);
+    }
+}
+
+void kernels_connection_notify(void *cls, struct MHD_Connection *connection, void **state,
+                               enum MHD_ConnectionNotificationCode code) {
+    kernels_transport *transport = cls;
+    if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+        kernels_watch_remove(transport->watch, *state);
+        *state = NULL;
+        return;
+    }
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    *state = info != NULL ? kernels_watch_add(transport->watch, info->connect_fd) : NULL;
+    kernels_watch_set(transport->watch, *state, transport->service->timeout);
 }
 
 /* ---- receiving ---- */
@@ -181,6 +203,7 @@ static enum MHD_Result begin(const kernels_transport *transport, struct MHD_Conn
     headers.has_length =
         kernels_view_to_u64(kernels_view_of(header(x, connection, "Content-Length")), &headers.content_length);
     x->has_begun = true;
+    expect_head(transport, connection, 0);
     if (kernels_request_begin(x->request, method, &headers)) {
         return MHD_YES;
     }
@@ -191,7 +214,7 @@ static enum MHD_Result begin(const kernels_transport *transport, struct MHD_Conn
 
 static bool is_too_slow(const exchange *x) {
     uint64_t seconds = (kernels_clock_nanoseconds() - x->started) / 1000000000u;
-    return seconds > SLOW_SECONDS && x->request->received / seconds < SLOW_BYTES_PER_SECOND;
+    return seconds > x->request->service->timeout && x->request->received / seconds < SLOW_BYTES_PER_SECOND;
 }
 
 static enum MHD_Result receive(exchange *x, const char *data, size_t *size) {
@@ -206,11 +229,11 @@ static enum MHD_Result receive(exchange *x, const char *data, size_t *size) {
 
 void *kernels_connection_first_line(void *cls, const char *target, struct MHD_Connection *connection) {
     kernels_transport *transport = cls;
-    (void)connection;
     exchange *x = kernels_calloc(1, sizeof *x);
     if (x == NULL) {
         return NULL;
     }
+    expect_head(transport, connection, transport->service->timeout);
     x->started = kernels_clock_nanoseconds();
     x->request = kernels_request_new(transport->service, target);
     if (x->request == NULL) {
@@ -272,7 +295,8 @@ void kernels_connection_completed(void *cls, struct MHD_Connection *connection, 
                                   enum MHD_RequestTerminationCode reason) {
     kernels_transport *transport = cls;
     exchange *x = *state;
-    (void)connection;
+    /* silence until the next request is the library's matter, its head is ours */
+    expect_head(transport, connection, 2 * transport->service->timeout);
     if (x == NULL) {
         return;
     }

@@ -7,14 +7,13 @@
 #include <stdatomic.h>
 
 #include "server/request.h"
-
-/* Seconds without a byte after which a connection is closed. */
-#define KERNELS_IDLE_SECONDS 60
+#include "server/watch.h"
 
 typedef struct kernels_transport {
     const kernels_service *service;
     void (*access_log)(void *payload, kernels_view line); /* may be NULL */
     void *payload;
+    kernels_watch *watch;
     atomic_uint running; /* requests between first line and end */
     atomic_bool stopping;
 } kernels_transport;
@@ -26,5 +25,7 @@ enum MHD_Result kernels_connection_handle(void *cls, struct MHD_Connection *conn
                                           void **state);
 void kernels_connection_completed(void *cls, struct MHD_Connection *connection, void **state,
                                   enum MHD_RequestTerminationCode reason);
+void kernels_connection_notify(void *cls, struct MHD_Connection *connection, void **state,
+                               enum MHD_ConnectionNotificationCode code);
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/encode.h"
 #include "base/error.h"
 #include "base/view.h"
+#include "server/alias.h"
 #include "server/api.h"
 
 /* Most memory of one request apart from bodies; listings of a page are the largest part. */
@@ -65,13 +66,15 @@ static kernels_status hide_repository(const kernels_request *request, kernels_er
     return kernels_fail(error, KERNELS_REPOSITORY_NOT_FOUND, "Repository not found");
 }
 
-static bool may_write(kernels_access access) {
-    return access == KERNELS_ACCESS_ACCOUNT || access == KERNELS_ACCESS_WRITE;
+static kernels_status refuse_anonymous(kernels_access access, kernels_error *error) {
+    return access == KERNELS_ACCESS_ACCOUNT
+               ? kernels_fail(error, KERNELS_AUTHENTICATION, "Invalid username or password.")
+               : refuse(401, KERNELS_REPOSITORY_NOT_FOUND, "Invalid username or password.", error);
 }
 
 static kernels_status check_write(const kernels_request *request, kernels_access access, kernels_error *error) {
     const kernels_service *service = request->service;
-    if (!may_write(access)) {
+    if (access != KERNELS_ACCESS_ACCOUNT && access != KERNELS_ACCESS_WRITE) {
         return KERNELS_OK;
     }
     if (service->read_only) {
@@ -84,13 +87,15 @@ static kernels_status check_write(const kernels_request *request, kernels_access
                    : kernels_fail(error, KERNELS_FORBIDDEN, "Requests of web pages may not write here");
     }
     if (request->account == NULL) {
-        return access == KERNELS_ACCESS_ACCOUNT
-                   ? kernels_fail(error, KERNELS_AUTHENTICATION, "Invalid username or password.")
-                   : refuse(401, KERNELS_REPOSITORY_NOT_FOUND, "Invalid username or password.", error);
+        return refuse_anonymous(access, error);
     }
     return request->account->can_write
                ? KERNELS_OK
                : kernels_fail(error, KERNELS_FORBIDDEN, "The token of %s may only read", request->account->name);
+}
+
+kernels_status kernels_request_need_write(const kernels_request *request, kernels_error *error) {
+    return check_write(request, KERNELS_ACCESS_WRITE, error);
 }
 
 bool kernels_request_is_private(const kernels_request *request) {
@@ -155,6 +160,11 @@ static kernels_status begin(kernels_request *request, kernels_error *error) {
         return KERNELS_OK;
     }
     KERNELS_TRY(kernels_route_find(request->method, &request->target, request->arena, &request->route, error));
+    request->location = kernels_alias_location(request->service->aliases, request->service->alias_count,
+                                               request->route.repository, request->raw_target, request->arena);
+    if (request->location != NULL) {
+        return KERNELS_OK;
+    }
     const kernels_endpoint *endpoint = kernels_endpoint_find(request->route.endpoint);
     KERNELS_TRY(authenticate(request, endpoint->access, error));
     KERNELS_TRY(check_write(request, endpoint->access, error));
@@ -168,7 +178,7 @@ bool kernels_request_begin(kernels_request *request, const char *method, const k
     request->method = kernels_arena_copy_view(request->arena, kernels_view_of(method));
     request->is_head = kernels_view_equal_text(request->method, "HEAD");
     request->headers = *headers;
-    return begin(request, &request->error) == KERNELS_OK;
+    return begin(request, &request->error) == KERNELS_OK && request->location == NULL;
 }
 
 static kernels_status receive(kernels_request *request, const void *data, size_t size, kernels_error *error) {
@@ -201,6 +211,10 @@ void kernels_request_answer(kernels_request *request, kernels_response *response
             kernels_buffer_status(&response->text, &request->error);
         }
     }
+    if (request->location != NULL) {
+        response->status = 307;
+        kernels_response_set_header(response, "Location", request->location);
+    }
     if (request->error.status != KERNELS_OK) {
         kernels_response_fail(response, &request->error);
     }
@@ -226,7 +240,7 @@ static bool host_is_usable(const char *host) {
 
 const char *kernels_request_base_url(const kernels_request *request) {
     const char *host = host_is_usable(request->headers.host) ? request->headers.host : request->service->authority;
-    const char *url = kernels_arena_printf(request->arena, "http://%s", host);
+    const char *url = kernels_arena_printf(request->arena, "%s://%s", request->service->scheme, host);
     return url != NULL ? url : "";
 }
 

@@ -40,14 +40,15 @@ typedef struct kernels_request {
     uint64_t received;
     void *state; /* of the endpoint */
     bool routed;
-    kernels_error error; /* first failure; the rest of the body is then ignored */
+    const char *location; /* of a renamed repository: the answer is a redirect */
+    kernels_error error;  /* first failure; the rest of the body is then ignored */
 } kernels_request;
 
 /* NULL: out of memory. */
 kernels_request *kernels_request_new(const kernels_service *service, const char *raw_target);
 void kernels_request_free(kernels_request *request);
 
-/* Routing, accounts, limits. false: the request has failed already and needs no body. */
+/* Routing, accounts, limits. false: the request has its answer already and needs no body. */
 bool kernels_request_begin(kernels_request *request, const char *method, const kernels_request_headers *headers);
 void kernels_request_receive(kernels_request *request, const void *data, size_t size);
 /* Fills an initialised response. */
@@ -55,7 +56,7 @@ void kernels_request_answer(kernels_request *request, kernels_response *response
 
 /* ---- for the endpoints ---- */
 
-/* "http://host:port" as the client sees this server; in the arena, never NULL. */
+/* "http://host:port" (or https) as the client sees this server; in the arena, never NULL. */
 const char *kernels_request_base_url(const kernels_request *request);
 /* The body as JSON; an empty body is an empty object. Dispose the document after success. */
 kernels_status kernels_request_json(const kernels_request *request, kernels_document *document, kernels_error *error);
@@ -64,6 +65,8 @@ void kernels_response_json(kernels_response *response, kernels_json_writer *json
 /* Commit that route.revision names; also sets X-Repo-Commit. */
 kernels_status kernels_request_commit(kernels_request *request, kernels_response *response,
                                       char commit[KERNELS_COMMIT_ID_SIZE], kernels_error *error);
+/* May this request write to its repository? For endpoints that learn from the body that they have to. */
+kernels_status kernels_request_need_write(const kernels_request *request, kernels_error *error);
 /* true for repositories that only accounts may read */
 bool kernels_request_is_private(const kernels_request *request);
 /* Members named by their C string. */

@@ -15,6 +15,7 @@ typedef enum rest_shape {
     REST_REVISION_FILE, /* one segment, then a path */
     REST_NAME,          /* all of it, joined: a branch may come with a raw "/" */
     REST_SHA256,        /* one segment */
+    REST_PAIR,          /* two segments: name and path */
 } rest_shape;
 
 typedef struct route_row {
@@ -48,6 +49,8 @@ static const route_row lfs_rows[] = {
     {"POST", "objects/batch", REST_NONE, KERNELS_ENDPOINT_LFS_BATCH},
     {"POST", "objects/verify", REST_NONE, KERNELS_ENDPOINT_LFS_VERIFY},
     {"PUT", "upload", REST_SHA256, KERNELS_ENDPOINT_LFS_UPLOAD},
+    {"PUT", "part", REST_PAIR, KERNELS_ENDPOINT_LFS_PART},
+    {"POST", "join", REST_PAIR, KERNELS_ENDPOINT_LFS_JOIN},
 };
 
 /* Targets of their own; "*" stands for one segment that becomes route->name. */
@@ -122,6 +125,12 @@ static bool match_rest(rest_shape shape, const kernels_view *rest, size_t count,
             route->name = rest[0];
         }
         return count == 1;
+    case REST_PAIR:
+        if (count == 2) {
+            route->name = rest[0];
+            route->path = rest[1];
+        }
+        return count == 2;
     }
     return false;
 }
@@ -192,9 +201,9 @@ static bool match_lfs(kernels_view method, const kernels_view *segments, size_t 
             continue;
         }
         kernels_view id = join(segments, id_size, arena);
-        bool upload = kernels_view_equal_text(segments[id_size + 2], "upload");
-        kernels_view keyword = upload ? segments[id_size + 2] : join(segments + id_size + 2, 2, arena);
-        size_t used = id_size + (upload ? 3 : 4);
+        bool question = kernels_view_equal_text(segments[id_size + 2], "objects");
+        kernels_view keyword = question ? join(segments + id_size + 2, 2, arena) : segments[id_size + 2];
+        size_t used = id_size + (question ? 4 : 3);
         if (id.data == NULL || keyword.data == NULL) {
             return false;
         }

@@ -25,6 +25,8 @@ typedef enum kernels_endpoint_id {
     KERNELS_ENDPOINT_RESOLVE,
     KERNELS_ENDPOINT_LFS_BATCH,
     KERNELS_ENDPOINT_LFS_UPLOAD,
+    KERNELS_ENDPOINT_LFS_PART,
+    KERNELS_ENDPOINT_LFS_JOIN,
     KERNELS_ENDPOINT_LFS_VERIFY,
     KERNELS_ENDPOINT_LFS_DOWNLOAD,
     KERNELS_ENDPOINT_COUNT
@@ -35,8 +37,8 @@ typedef struct kernels_route {
     kernels_repository_type type;
     kernels_view repository; /* "owner/name" or "name"; not yet checked */
     kernels_view revision;   /* decoded; "main" where the target names none */
-    kernels_view path;       /* decoded, inside the repository; "" = its root */
-    kernels_view name;       /* organization, branch, tag, SHA-256 */
+    kernels_view path;       /* decoded, inside the repository; "" = its root; of a part: its number */
+    kernels_view name;       /* organization, branch, tag, SHA-256, upload */
 } kernels_route;
 
 /* KERNELS_NOT_FOUND: no such endpoint. HEAD is routed as GET. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/encode.h"
@@ -43,7 +44,8 @@ static kernels_status start_git(kernels_store *store, kernels_error *error) {
 }
 
 static kernels_status make_folders(kernels_store *store, kernels_error *error) {
-    static const char *const folders[] = {"kernels", "models", "lfs", "tmp"};
+    static const char *const folders[] = {"kernels", "models", "tmp"};
+    static const char *const groups[] = {"lfs", "parts", NULL};
     KERNELS_TRY(kernels_make_directories(store->directory, error));
     for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
         KERNELS_CLEANUP_FREE char *path = kernels_path_join(store->directory, folders[i]);
@@ -52,10 +54,9 @@ static kernels_status make_folders(kernels_store *store, kernels_error *error) {
         }
         KERNELS_TRY(kernels_make_directory(path, error));
     }
-    store->lfs_directory = kernels_path_join(store->directory, "lfs");
     store->temporary_directory = kernels_path_join(store->directory, "tmp");
-    return store->lfs_directory != NULL && store->temporary_directory != NULL ? KERNELS_OK
-                                                                              : kernels_fail_no_memory(error);
+    return store->temporary_directory != NULL ? kernels_storage_open(store->directory, groups, &store->storage, error)
+                                              : kernels_fail_no_memory(error);
 }
 
 static kernels_status take_lock(kernels_store *store, kernels_error *error) {
@@ -114,7 +115,7 @@ void kernels_store_close(kernels_store *store) {
     }
     kernels_file_lock_release(store->lock);
     kernels_free(store->directory);
-    kernels_free(store->lfs_directory);
+    kernels_storage_close(store->storage);
     kernels_free(store->temporary_directory);
     kernels_free(store);
 }
@@ -139,6 +140,23 @@ char *kernels_store_repository_path(const kernels_store *store, kernels_reposito
     return kernels_buffer_take(&path);
 }
 
+/* What git itself brings in stays in single objects, which can be read piece by piece; packed ones cannot. */
+static int configure(git_repository *git, bool is_private) {
+    git_config *config = NULL;
+    int code = git_repository_config(&config, git);
+    if (code == 0) {
+        code = git_config_set_int32(config, "transfer.unpackLimit", INT32_MAX);
+    }
+    if (code == 0) {
+        code = git_config_set_int32(config, "gc.auto", 0);
+    }
+    if (code == 0 && is_private) {
+        code = git_config_set_bool(config, PRIVATE_KEY, 1);
+    }
+    git_config_free(config);
+    return code;
+}
+
 static kernels_status fill_new_repository(const char *path, bool is_private, kernels_error *error) {
     git_repository_init_options options;
     git_repository_init_options_init(&options, GIT_REPOSITORY_INIT_OPTIONS_VERSION);
@@ -149,12 +167,9 @@ static kernels_status fill_new_repository(const char *path, bool is_private, ker
         return kernels_store_fail(error, KERNELS_IO, "cannot make the repository %s", path);
     }
     kernels_status status = kernels_store_first_commit(git, error);
-    git_config *config = NULL;
-    if (status == KERNELS_OK && is_private &&
-        (git_repository_config(&config, git) != 0 || git_config_set_bool(config, PRIVATE_KEY, 1) != 0)) {
-        status = kernels_store_fail(error, KERNELS_IO, "cannot make the repository %s private", path);
+    if (status == KERNELS_OK && configure(git, is_private) != 0) {
+        status = kernels_store_fail(error, KERNELS_IO, "cannot configure the repository %s", path);
     }
-    git_config_free(config);
     git_repository_free(git);
     return status;
 }
@@ -228,6 +243,67 @@ kernels_status kernels_store_delete_repository(kernels_store *store, kernels_rep
                                 : kernels_fail(error, KERNELS_REPOSITORY_NOT_FOUND, "Repository not found");
     pthread_mutex_unlock(mutex);
     return status == KERNELS_OK ? kernels_remove_tree(temporary, error) : status;
+}
+
+typedef struct id_list {
+    kernels_arena *arena;
+    const char **ids;
+    size_t count;
+} id_list;
+
+/* Repositories directly in `directory` and, with an empty owner, in the owners' folders below it. */
+static kernels_status collect_ids(const char *directory, const char *owner, id_list *list, kernels_error *error) {
+    kernels_listing listing = {0};
+    KERNELS_TRY(kernels_list(directory, KERNELS_LIST_CHILDREN, &listing, error));
+    kernels_status status = KERNELS_OK;
+    for (size_t i = 0; i < listing.count && status == KERNELS_OK; i++) {
+        const char *name = listing.entries[i].path;
+        kernels_view view = kernels_view_of(name);
+        if (listing.entries[i].type != KERNELS_ENTRY_DIRECTORY) {
+            continue;
+        }
+        if (!kernels_view_ends_with(view, KERNELS_VIEW(".git"))) {
+            KERNELS_CLEANUP_FREE char *path = kernels_path_join(directory, name);
+            if (path == NULL) {
+                status = kernels_fail_no_memory(error);
+            } else if (owner[0] == '\0') {
+                status = collect_ids(path, name, list, error); /* one level, not on input depth */
+            }
+            continue;
+        }
+        const char *id = kernels_arena_printf(list->arena, "%s%s%.*s", owner, owner[0] != '\0' ? "/" : "",
+                                              KERNELS_VIEW_ARGS(kernels_view_slice(view, 0, view.size - 4)));
+        if (id == NULL) {
+            status = kernels_fail_no_memory(error);
+        } else if (list->count == KERNELS_STORE_REPOSITORIES_LIMIT) {
+            status = kernels_fail(error, KERNELS_LIMIT, "the store has more than %zu repositories",
+                                  KERNELS_STORE_REPOSITORIES_LIMIT);
+        } else {
+            list->ids[list->count++] = id;
+        }
+    }
+    kernels_listing_dispose(&listing);
+    return status;
+}
+
+static int compare_ids(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+kernels_status kernels_store_repositories(const kernels_store *store, kernels_repository_type type,
+                                          kernels_arena *arena, const char ***ids, size_t *count,
+                                          kernels_error *error) {
+    KERNELS_CLEANUP_FREE char *directory = kernels_path_join(store->directory, type_folder(type));
+    id_list list = {.arena = arena,
+                    .ids = kernels_arena_array(arena, KERNELS_STORE_REPOSITORIES_LIMIT, sizeof *list.ids)};
+    if (directory == NULL || list.ids == NULL) {
+        return kernels_fail_no_memory(error);
+    }
+    KERNELS_TRY(collect_ids(directory, "", &list, error));
+    qsort(list.ids, list.count, sizeof *list.ids, compare_ids);
+    *ids = list.ids;
+    *count = list.count;
+    return KERNELS_OK;
 }
 
 bool kernels_store_has_owner(const kernels_store *store, kernels_view owner) {

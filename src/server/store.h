@@ -3,7 +3,8 @@
  * Storage of the embedded hub: bare git repositories and content-addressed large files below one folder.
  *
  *     DIR/kernels/<owner>/<name>.git   one repository a kernel (DIR/models/... for the older type)
- *     DIR/lfs/<sha256>                 large files, shared by all repositories
+ *     DIR/lfs/<sha256>                 contents of large files, each once
+ *     DIR/parts/                       pieces of large files that are on their way
  *     DIR/tmp/                         repositories being made or removed; emptied when the store is opened
  *     DIR/lock                         held while a server owns the store
  *
@@ -24,6 +25,8 @@
 #define KERNELS_STORE_DEPTH_LIMIT 64
 #define KERNELS_STORE_REFS_LIMIT ((size_t)100000)
 #define KERNELS_REVISION_LIMIT 255
+/* Of one store. */
+#define KERNELS_STORE_REPOSITORIES_LIMIT ((size_t)100000)
 
 typedef struct kernels_store kernels_store;
 typedef struct kernels_repository kernels_repository;
@@ -40,6 +43,9 @@ kernels_status kernels_store_create_repository(kernels_store *store, kernels_rep
                                                bool is_private, kernels_error *error);
 kernels_status kernels_store_delete_repository(kernels_store *store, kernels_repository_type type, kernels_view id,
                                                kernels_error *error);
+/* Ids of all repositories of a type, ascending; in the arena. */
+kernels_status kernels_store_repositories(const kernels_store *store, kernels_repository_type type,
+                                          kernels_arena *arena, const char ***ids, size_t *count, kernels_error *error);
 /* true when `owner` has a repository of any type */
 bool kernels_store_has_owner(const kernels_store *store, kernels_view owner);
 
@@ -166,21 +172,35 @@ kernels_status kernels_repository_check_writable(kernels_repository *repository,
 
 /* ---- large files (store_lfs.c) ---- */
 
-/* Size of a stored large file; KERNELS_NOT_FOUND. sha256 must be 64 lower-case hex digits. */
+/* Size of a stored content; KERNELS_NOT_FOUND. sha256 must be 64 lower-case hex digits. */
 kernels_status kernels_store_lfs_size(const kernels_store *store, const char *sha256, uint64_t *size,
                                       kernels_error *error);
-/* Opens it for reading. */
+/* Opens it for reading; descriptor may be NULL. */
 kernels_status kernels_store_lfs_open(const kernels_store *store, const char *sha256, int *descriptor, uint64_t *size,
                                       kernels_error *error);
+
+/* Contents are shared, the right to use them is not: a repository has a large file once its content was sent there. */
+kernels_status kernels_repository_grant_lfs(kernels_repository *repository, const char *sha256, kernels_error *error);
+/* As kernels_store_lfs_size, for what the repository has. */
+kernels_status kernels_repository_lfs_size(const kernels_repository *repository, const char *sha256, uint64_t *size,
+                                           kernels_error *error);
 
 typedef struct kernels_lfs_writer kernels_lfs_writer;
 /* Starts receiving a large file that must have this hash and size. */
 kernels_status kernels_lfs_writer_open(const kernels_store *store, const char *sha256, uint64_t size,
                                        kernels_lfs_writer **writer, kernels_error *error);
+/* Starts receiving part `number` (from 1) of an upload, a name of lower-case hex digits. */
+kernels_status kernels_lfs_writer_open_part(const kernels_store *store, const char *upload, uint64_t number,
+                                            uint64_t size, kernels_lfs_writer **writer, kernels_error *error);
 kernels_status kernels_lfs_writer_add(kernels_lfs_writer *writer, const void *data, size_t size, kernels_error *error);
-/* Frees the writer. KERNELS_INTEGRITY (nothing stored) when size or hash differ. */
-kernels_status kernels_lfs_writer_finish(kernels_lfs_writer *writer, kernels_error *error);
+/* Frees the writer; sha256 receives what was found. KERNELS_INTEGRITY (nothing stored) when size or hash differ. */
+kernels_status kernels_lfs_writer_finish(kernels_lfs_writer *writer, char sha256[KERNELS_SHA256_HEX_SIZE],
+                                         kernels_error *error);
 void kernels_lfs_writer_abort(kernels_lfs_writer *writer); /* NULL allowed */
+/* Makes a large file of parts 1 to count and removes them. KERNELS_BAD_REQUEST: a part is missing; KERNELS_INTEGRITY:
+ * together they are something else. */
+kernels_status kernels_store_lfs_join(const kernels_store *store, const char *upload, uint64_t count,
+                                      const char *sha256, uint64_t size, kernels_error *error);
 
 /* true for exactly 64 lower-case hex digits */
 bool kernels_is_sha256(kernels_view text);

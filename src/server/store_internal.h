@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "server/storage.h"
 #include "server/store.h"
 
 /* Writers of one repository take turns; repositories share a small set of mutexes. */
@@ -15,9 +16,12 @@
 /* Long enough for any prefix of ours and a revision of KERNELS_REVISION_LIMIT bytes. */
 #define KERNELS_REF_NAME_SIZE (KERNELS_REVISION_LIMIT + 32)
 
+/* Folder in a repository: names of the large files it may use. */
+#define KERNELS_STORE_GRANTS "large-files"
+
 struct kernels_store {
     char *directory;
-    char *lfs_directory;
+    kernels_storage *storage; /* groups "lfs" and "parts" */
     char *temporary_directory;
     kernels_file_lock *lock;
     pthread_mutex_t mutexes[KERNELS_STORE_MUTEXES];
@@ -37,6 +41,8 @@ kernels_status kernels_store_fail(kernels_error *error, kernels_status status, c
 pthread_mutex_t *kernels_store_mutex(kernels_store *store, const char *repository_path);
 /* Removes what a killed server left: lock files of references, half-written files. */
 kernels_status kernels_store_recover(kernels_store *store, kernels_error *error);
+/* Addresses of parts end with the server that handed them out, so what is left of an earlier one is useless. */
+kernels_status kernels_store_lfs_forget_parts(const kernels_store *store, kernels_error *error);
 /* Full reference name that a commit to `revision` changes, or KERNELS_REVISION_NOT_FOUND. */
 kernels_status kernels_repository_find_head(kernels_repository *repository, kernels_view revision, char *name,
                                             size_t name_size, git_oid *commit, kernels_error *error);

@@ -38,9 +38,11 @@ static kernels_status remove_matching(const char *directory, unsigned flags, nam
 static kernels_status recover_repository(const char *path, kernels_error *error) {
     KERNELS_CLEANUP_FREE char *refs = kernels_path_join(path, "refs");
     KERNELS_CLEANUP_FREE char *objects = kernels_path_join(path, "objects");
-    if (refs == NULL || objects == NULL) {
+    KERNELS_CLEANUP_FREE char *grants = kernels_path_join(path, KERNELS_STORE_GRANTS);
+    if (refs == NULL || objects == NULL || grants == NULL) {
         return kernels_fail_no_memory(error);
     }
+    KERNELS_TRY(remove_matching(grants, KERNELS_LIST_CHILDREN, is_half_file, error));
     KERNELS_TRY(remove_matching(path, KERNELS_LIST_CHILDREN, is_lock_file, error));
     KERNELS_TRY(remove_matching(refs, KERNELS_LIST_RECURSIVE, is_lock_file, error));
     return remove_matching(objects, KERNELS_LIST_CHILDREN, is_half_object, error);
@@ -71,7 +73,8 @@ static kernels_status recover_repositories(const char *directory, bool enter_own
 kernels_status kernels_store_recover(kernels_store *store, kernels_error *error) {
     KERNELS_TRY(kernels_remove_tree(store->temporary_directory, error));
     KERNELS_TRY(kernels_make_directory(store->temporary_directory, error));
-    KERNELS_TRY(remove_matching(store->lfs_directory, KERNELS_LIST_CHILDREN, is_half_file, error));
+    KERNELS_TRY(kernels_storage_recover(store->storage, error));
+    KERNELS_TRY(kernels_store_lfs_forget_parts(store, error));
     static const char *const folders[] = {"kernels", "models"};
     for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
         KERNELS_CLEANUP_FREE char *path = kernels_path_join(store->directory, folders[i]);

@@ -26,7 +26,7 @@ const char *kernels_store_path_unsafe_reason(kernels_view path) {
 
 /* ---- entries ---- */
 
-/* Large files are known by their pointer, if what it points to is stored here. */
+/* Large files are known by their pointer, if what it points to was sent to this repository. */
 static void recognise_pointer(kernels_repository *repository, const git_oid *oid, kernels_store_entry *entry) {
     git_blob *blob = NULL;
     if (git_blob_lookup(&blob, repository->git, oid) != 0) {
@@ -36,7 +36,7 @@ static void recognise_pointer(kernels_repository *repository, const git_oid *oid
     char sha256[KERNELS_SHA256_HEX_SIZE];
     uint64_t announced, stored;
     if (kernels_lfs_pointer_parse(text, sha256, &announced) &&
-        kernels_store_lfs_size(repository->store, sha256, &stored, NULL) == KERNELS_OK && stored == announced) {
+        kernels_repository_lfs_size(repository, sha256, &stored, NULL) == KERNELS_OK && stored == announced) {
         memcpy(entry->lfs_sha256, sha256, sizeof sha256);
         entry->pointer_size = entry->size;
         entry->size = stored;

@@ -13,7 +13,7 @@ static void accounts(void **state) {
     kernels_auth *auth = NULL;
     const kernels_account *account;
     (void)state;
-    assert_int_equal(kernels_auth_new(texts, 3, &auth, NULL), KERNELS_OK);
+    assert_int_equal(kernels_auth_new(texts, 3, NULL, &auth, NULL), KERNELS_OK);
     assert_int_equal(kernels_auth_check(auth, "Bearer secret", &account), KERNELS_AUTH_ACCOUNT);
     assert_string_equal(account->name, "me");
     assert_true(account->can_write);
@@ -35,7 +35,7 @@ static void no_accounts(void **state) {
     kernels_auth *auth = NULL;
     const kernels_account *account;
     (void)state;
-    assert_int_equal(kernels_auth_new(NULL, 0, &auth, NULL), KERNELS_OK);
+    assert_int_equal(kernels_auth_new(NULL, 0, NULL, &auth, NULL), KERNELS_OK);
     assert_false(kernels_auth_has_accounts(auth));
     assert_int_equal(kernels_auth_check(auth, "Bearer any", &account), KERNELS_AUTH_ANONYMOUS);
     kernels_auth_free(auth);
@@ -48,7 +48,7 @@ static void malformed_accounts(void **state) {
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         kernels_auth *auth = NULL;
         kernels_error error = KERNELS_ERROR_INIT;
-        assert_int_equal(kernels_auth_new(&texts[i], 1, &auth, &error), KERNELS_USAGE);
+        assert_int_equal(kernels_auth_new(&texts[i], 1, NULL, &auth, &error), KERNELS_USAGE);
         assert_null(strstr(kernels_error_message(&error), "secret"));
         kernels_error_dispose(&error);
     }
@@ -58,8 +58,8 @@ static void signatures(void **state) {
     kernels_auth *auth = NULL, *other = NULL;
     char signature[65];
     (void)state;
-    assert_int_equal(kernels_auth_new(NULL, 0, &auth, NULL), KERNELS_OK);
-    assert_int_equal(kernels_auth_new(NULL, 0, &other, NULL), KERNELS_OK);
+    assert_int_equal(kernels_auth_new(NULL, 0, NULL, &auth, NULL), KERNELS_OK);
+    assert_int_equal(kernels_auth_new(NULL, 0, NULL, &other, NULL), KERNELS_OK);
     assert_int_equal(kernels_auth_sign(auth, KERNELS_VIEW("put\n/a\n1"), signature, NULL), KERNELS_OK);
     kernels_view view = kernels_view_of(signature);
     assert_true(kernels_auth_signature_is_valid(auth, KERNELS_VIEW("put\n/a\n1"), view));

@@ -242,7 +242,9 @@ static kernels_status store_hello(fixture *f, const char *sha256, const char *te
         kernels_lfs_writer_abort(writer);
         return status;
     }
-    return kernels_lfs_writer_finish(writer, NULL);
+    char found[KERNELS_SHA256_HEX_SIZE];
+    status = kernels_lfs_writer_finish(writer, found, NULL);
+    return status == KERNELS_OK ? kernels_repository_grant_lfs(f->repository, sha256, NULL) : status;
 }
 
 static size_t count_large_files(fixture *f) {
