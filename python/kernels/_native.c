@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kernels._native: the loader and the runtime for Python. The only C file that knows Python; it uses the stable ABI of
- * CPython 3.10, so one build serves all later versions. native.py gives it its public face.
+ * kernels._native: the loader and the runtime for Python, and the module itself. native.py gives it its public face;
+ * the formats are in _native_data.c. One build serves CPython 3.10 and all later versions.
  *
  * The interpreter lock is released while the library works; its callbacks take it again. Each function has a lock of
  * its own, since a kernels_function belongs to one thread at a time.
  */
-#define PY_SSIZE_T_CLEAN
-#define Py_LIMITED_API 0x030A0000
-#include <Python.h>
+#include "_native.h"
 
 #include <string.h>
-
-#include "kernels/kernels.h"
 
 #define CAPSULE "dltensor"
 #define CAPSULE_VERSIONED "dltensor_versioned"
@@ -72,8 +68,7 @@ static PyObject *exception_class(kernels_status status) {
     }
 }
 
-/* The message of an error and those below it, a line each. */
-static PyObject *error_text(const kernels_error *error) {
+PyObject *kernels_python_error_text(const kernels_error *error) {
     PyObject *text = PyUnicode_FromString("");
     for (const kernels_error *at = error; at && text; at = at->cause) {
         const char *message = kernels_error_message(at);
@@ -86,12 +81,9 @@ static PyObject *error_text(const kernels_error *error) {
     return text;
 }
 
-/* Raises the Python exception for an error, with the attribute `status`. Disposes the error. An exception that a
- * callback raised wins. Returns NULL. */
-static void *raise_error(kernels_error *error) {
+void *kernels_python_raise_as(PyObject *class, kernels_error *error) {
     if (!PyErr_Occurred()) {
-        PyObject *class = exception_class(error->status);
-        PyObject *message = error_text(error);
+        PyObject *message = kernels_python_error_text(error);
         PyObject *exception = message ? PyObject_CallFunctionObjArgs(class, message, NULL) : NULL;
         PyObject *status = PyUnicode_FromString(kernels_status_name(error->status));
         if (exception && status && PyObject_SetAttrString(exception, "status", status) == 0) {
@@ -103,6 +95,10 @@ static void *raise_error(kernels_error *error) {
     }
     kernels_error_dispose(error);
     return NULL;
+}
+
+void *kernels_python_raise(kernels_error *error) {
+    return kernels_python_raise_as(exception_class(error->status), error);
 }
 
 /* ---- callbacks: called while the interpreter lock is released ---- */
@@ -119,7 +115,7 @@ static void on_warning(void *payload, const char *message) {
     PyGILState_Release(state);
 }
 
-/* Ctrl-C: the exception stays set in this thread and is seen by raise_error. */
+/* Ctrl-C: the exception stays set in this thread and is seen by kernels_python_raise. */
 static bool is_cancelled(void *payload) {
     (void)payload;
     PyGILState_STATE state = PyGILState_Ensure();
@@ -248,7 +244,7 @@ static PyObject *export_versioned(const DLManagedTensorVersioned *tensor) {
     kernels_error error = KERNELS_ERROR_INIT;
     DLManagedTensorVersioned *shared = NULL;
     if (kernels_tensor_share(tensor, &shared, &error)) {
-        return raise_error(&error);
+        return kernels_python_raise(&error);
     }
     PyObject *capsule = PyCapsule_New(shared, CAPSULE_VERSIONED, capsule_destroy);
     if (!capsule) {
@@ -261,7 +257,7 @@ static PyObject *export_unversioned(const DLManagedTensorVersioned *tensor) {
     kernels_error error = KERNELS_ERROR_INIT;
     DLManagedTensor *shared = NULL;
     if (kernels_tensor_share_unversioned(tensor, &shared, &error)) {
-        return raise_error(&error);
+        return kernels_python_raise(&error);
     }
     PyObject *capsule = PyCapsule_New(shared, CAPSULE, capsule_destroy);
     if (!capsule) {
@@ -539,7 +535,7 @@ static PyObject *call_inputs(PyObject *self, const call_input *inputs, size_t co
     size_t result_count = 0;
     kernels_error error = KERNELS_ERROR_INIT;
     if (call_unlocked((function_object *)self, inputs, count, results, &result_count, &error)) {
-        return raise_error(&error);
+        return kernels_python_raise(&error);
     }
     return wrap_results(self, results, result_count);
 }
@@ -674,7 +670,7 @@ static PyObject *kernel_functions(PyObject *self, PyObject *unused) {
     kernels_signatures functions;
     kernels_error error = KERNELS_ERROR_INIT;
     if (kernels_kernel_functions(((kernel_object *)self)->kernel, &functions, &error)) {
-        return raise_error(&error);
+        return kernels_python_raise(&error);
     }
     PyObject *result = PyDict_New();
     for (size_t i = 0; result && i < functions.count; i++) {
@@ -700,7 +696,7 @@ static bool function_open(function_object *made, const kernels_kernel *kernel, c
     }
     Py_BEGIN_ALLOW_THREADS status = kernels_function_get(kernel, name, options, &made->function, &error);
     Py_END_ALLOW_THREADS if (status) {
-        raise_error(&error);
+        kernels_python_raise(&error);
         return false;
     }
     return true;
@@ -823,7 +819,7 @@ static PyObject *module_load(PyObject *module, PyObject *arguments) {
     kernels_error error = KERNELS_ERROR_INIT;
     if (load_unlocked(&request, &made->kernel, &error)) {
         Py_DECREF(made);
-        return raise_error(&error);
+        return kernels_python_raise(&error);
     }
     return (PyObject *)made;
 }
@@ -843,7 +839,7 @@ static int module_execute(PyObject *module) {
     module_state *state = PyModule_GetState(module);
     bool fine = add_type(module, &kernel_spec, &state->kernel_type) &&
                 add_type(module, &function_spec, &state->function_type) &&
-                add_type(module, &tensor_spec, &state->tensor_type) &&
+                add_type(module, &tensor_spec, &state->tensor_type) && kernels_python_add_data(module) &&
                 PyModule_AddStringConstant(module, "version", kernels_compatible_version()) == 0 &&
                 PyModule_AddStringConstant(module, "library_version", kernels_library_version()) == 0;
     return fine ? 0 : -1;
@@ -864,7 +860,7 @@ static PyModuleDef_Slot module_slots[] = {
 static PyModuleDef module_definition = {
     PyModuleDef_HEAD_INIT,
     .m_name = "kernels._native",
-    .m_doc = "Loading and calling kernels; see kernels.native.",
+    .m_doc = "Loading and calling kernels, and the formats of the Hub; see kernels.native and kernels._rust.",
     .m_size = sizeof(module_state),
     .m_methods = module_methods,
     .m_slots = module_slots,

@@ -7,27 +7,14 @@ import sys
 import pytest
 
 import hub_api
-
-
-def preloaded(build_dir) -> dict[str, str]:
-    """A sanitized extension needs the sanitizers' libraries before Python itself."""
-    cache = (build_dir / "CMakeCache.txt").read_text()
-    if "KERNELS_SANITIZE:BOOL=ON" not in cache:
-        return {}
-    compiler = re.search(r"^CMAKE_C_COMPILER:\w+=(.*)$", cache, re.MULTILINE).group(1)
-    names = ["libasan.so", "libubsan.so", "libstdc++.so"]
-    found = [subprocess.run([compiler, f"-print-file-name={name}"], check=True, capture_output=True, text=True).stdout
-             for name in names]
-    # what CPython itself leaves behind is not ours to judge
-    return {"LD_PRELOAD": " ".join(path.strip() for path in found), "ASAN_OPTIONS": "detect_leaks=0"}
+import python_child
 
 
 @pytest.fixture
 def python(run, build_dir, environment, jax_environment, data):
     """python(code) runs it with `native`, `numpy` as `np`, the sample kernel as `k` and an array `x`."""
     plugin = jax_environment / "xla_plugins" / "xla_cpu_pjrt" / "xla_cpu_pjrt.so"
-    variables = {"PYTHONPATH": str(build_dir / "python"), "PJRT_NAMES_AND_LIBRARY_PATHS": f"cpu:{plugin}",
-                 **preloaded(build_dir)}
+    variables = {"PJRT_NAMES_AND_LIBRARY_PATHS": f"cpu:{plugin}", **python_child.variables(build_dir)}
     prelude = (f"import kernels.native as native, numpy as np\nk = native.load_local({str(data / 'aot' / 'sample')!r})\n"
                "x = np.random.default_rng(0).standard_normal((4, 8), dtype=np.float32)\nrelu = np.maximum(x, 0)\n")
 

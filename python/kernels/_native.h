@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the C files of the extension kernels._native share. They use the stable ABI of CPython 3.10. */
+#ifndef KERNELS_PYTHON_NATIVE_H
+#define KERNELS_PYTHON_NATIVE_H
+
+#define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x030A0000
+#include <Python.h>
+
+#include "kernels/kernels.h"
+
+/* The message of an error and those below it, a line each; NULL with an exception set. */
+PyObject *kernels_python_error_text(const kernels_error *error);
+/* Raises the Python exception for an error, with the attribute `status`. Disposes the error. An exception that a
+ * callback raised wins. Returns NULL. */
+void *kernels_python_raise(kernels_error *error);
+/* The same, but always of this class. */
+void *kernels_python_raise_as(PyObject *class, kernels_error *error);
+
+/* Adds the functions behind kernels._rust (_native_data.c); false with an exception set. */
+bool kernels_python_add_data(PyObject *module);
+
+#endif
