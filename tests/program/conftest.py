@@ -114,7 +114,7 @@ class Hub:
             self.url = self._first_line.get(timeout=START_SECONDS)
         except queue.Empty:
             self.url = ""
-        if not self.url.startswith("http://"):
+        if not self.url.startswith(("http://", "https://")):
             self.process.kill()
             self._error_reader.join(10)
             raise AssertionError(f"the hub did not start, first line {self.url!r}: {''.join(self.errors)}")
