@@ -81,6 +81,7 @@ typedef struct kernels_abi_image {
     const char *policy_arch; /* its name in manylinux policies, or NULL */
     const char *os;          /* "linux", "darwin", "windows": which variants it may stand in */
     bool is_64_bit, is_big_endian, is_shared;
+    bool is_device_code;        /* ELF of a GPU (cubin, code object): no loader of this system looks at it */
     kernels_view name;          /* SONAME, install name; empty = none */
     kernels_abi_texts needed;   /* libraries, in the object's order */
     kernels_abi_texts run_path; /* elements of RPATH, RUNPATH, LC_RPATH */
@@ -223,6 +224,10 @@ typedef struct kernels_abi_floors {
     kernels_version glibc, python, torch;
     const char *manylinux; /* the oldest policy that it satisfies; NULL = none, or no ELF */
 } kernels_abi_floors;
+
+/* Of one image; damaged tables are an error. */
+KERNELS_API kernels_status kernels_abi_floors_of(const kernels_abi_object *object, size_t index,
+                                                 kernels_abi_floors *floors, kernels_error *error);
 
 typedef struct kernels_abi_report {
     kernels_abi_findings findings;

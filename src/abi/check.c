@@ -193,17 +193,34 @@ static kernels_status check_everything(const kernels_abi_object *object, const k
     return check_file_name(object, collector, error);
 }
 
-static void compute_floors(const kernels_abi_object *object, kernels_abi_floors *floors) {
-    uint32_t policies = object->format == KERNELS_ABI_ELF ? UINT32_MAX : 0;
-    for (size_t i = 0; i < object->part_count; i++) {
-        const kernels_abi_image *image = &object->parts[i].image;
-        policies &= kernels_abi_policies_of(image, &floors->glibc);
-        kernels_abi_python_floor(image, &floors->python);
-        kernels_abi_torch_floor(image, &floors->torch);
+/* Policies that allow the image; what it needs raises the floors. */
+static uint32_t raise_floors(const kernels_abi_image *image, kernels_abi_floors *floors) {
+    kernels_abi_python_floor(image, &floors->python);
+    kernels_abi_torch_floor(image, &floors->torch);
+    return kernels_abi_policies_of(image, &floors->glibc);
+}
+
+/* Of all images: only ELF, which has one, has policies. */
+static void compute_floors(const kernels_abi_object *object, size_t first, size_t end, kernels_abi_floors *floors) {
+    uint32_t policies = 0;
+    *floors = (kernels_abi_floors){0};
+    for (size_t i = first; i < end; i++) {
+        policies = raise_floors(&object->parts[i].image, floors);
     }
     for (size_t i = 1; i < kernels_abi_policy_count && floors->manylinux == NULL; i++) {
         floors->manylinux = (policies >> i & 1) != 0 ? kernels_abi_policies[i].name : NULL;
     }
+}
+
+kernels_status kernels_abi_floors_of(const kernels_abi_object *object, size_t index, kernels_abi_floors *floors,
+                                     kernels_error *error) {
+    if (index >= object->part_count) {
+        return kernels_fail(error, KERNELS_INVALID_ARGUMENT, "%s has %zu images, there is no number %zu", object->path,
+                            object->part_count, index);
+    }
+    KERNELS_TRY(require_symbols(&object->parts[index], error));
+    compute_floors(object, index, index + 1, floors);
+    return KERNELS_OK;
 }
 
 kernels_status kernels_abi_check_all(const kernels_abi_object *object, const kernels_abi_limits *given,
@@ -223,7 +240,7 @@ kernels_status kernels_abi_check_all(const kernels_abi_object *object, const ker
         made.error_count += is_error ? 1 : 0;
         made.warning_count += is_error ? 0 : 1;
     }
-    compute_floors(object, &made.floors);
+    compute_floors(object, 0, object->part_count, &made.floors);
     made.manylinux = object->format == KERNELS_ABI_ELF ? limits.manylinux : NULL;
     made.python = limits.python;
     made.torch = limits.torch;

@@ -11,11 +11,13 @@ extern const kernels_command kernels_builder_init_command;           /* builder_
 extern const kernels_command kernels_builder_build_command;          /* builder_build.c */
 extern const kernels_command kernels_builder_build_and_copy_command; /* builder_build.c */
 extern const kernels_command kernels_builder_upload_command;         /* builder_upload.c */
+extern const kernels_command kernels_builder_check_abi_command;      /* builder_check_abi.c */
 extern const kernels_command kernels_builder_check_config_command;   /* builder_check_config.c */
 extern const kernels_command kernels_builder_check_tpu_command;      /* builder_check_tpu.c */
 extern const kernels_command kernels_builder_tpu_worker_command;     /* builder_tpu_worker.c, hidden */
 extern const kernels_command kernels_builder_list_variants_command;  /* builder_list_variants.c */
 extern const kernels_command kernels_builder_hash_command;           /* builder_hash.c */
+extern const kernels_command kernels_builder_update_build_command;   /* builder_update_build.c */
 extern const kernels_command kernels_builder_env_command;            /* builder_env.c */
 extern const kernels_command kernels_builder_completions_command;    /* builder_completions.c */
 extern const kernels_command kernels_builder_fill_card_command;      /* builder_fill_card.c */

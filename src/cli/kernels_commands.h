@@ -11,6 +11,7 @@ extern const kernels_command kernels_command_check;       /* kernels_check.c */
 extern const kernels_command kernels_command_download;    /* kernels_download.c */
 extern const kernels_command kernels_command_cache;       /* kernels_cache.c */
 extern const kernels_command kernels_command_info;        /* kernels_info.c */
+extern const kernels_command kernels_command_inspect;     /* kernels_inspect.c */
 extern const kernels_command kernels_command_versions;    /* kernels_versions.c */
 extern const kernels_command kernels_command_run;         /* kernels_run.c */
 extern const kernels_command kernels_command_serve;       /* kernels_serve_command.c */
