@@ -137,3 +137,32 @@ kernels_status kernels_git_init(const char *directory, kernels_error *error) {
     git_libgit2_shutdown();
     return status;
 }
+
+/* ---- differences ---- */
+
+/* Without git's own lines before "---". */
+static kernels_status take_patch(git_patch *patch, char **difference, kernels_error *error) {
+    git_buf text = {0};
+    if (git_patch_to_buf(&text, patch)) {
+        return kernels_fail(error, KERNELS_NO_MEMORY, "cannot print a difference: %s", last_message());
+    }
+    const char *begin = strstr(text.ptr, "\n--- ");
+    *difference = kernels_strdup(begin ? begin + 1 : "");
+    git_buf_dispose(&text);
+    return *difference ? KERNELS_OK : kernels_fail_no_memory(error);
+}
+
+kernels_status kernels_git_diff(const char *name, kernels_view before, kernels_view after, char **difference,
+                                kernels_error *error) {
+    git_patch *patch = NULL;
+    if (git_libgit2_init() < 0) {
+        return kernels_fail(error, KERNELS_INTERNAL, "libgit2 does not start: %s", last_message());
+    }
+    kernels_status status =
+        git_patch_from_buffers(&patch, before.data, before.size, name, after.data, after.size, name, NULL)
+            ? kernels_fail(error, KERNELS_INTERNAL, "cannot compare two texts: %s", last_message())
+            : take_patch(patch, difference, error);
+    git_patch_free(patch);
+    git_libgit2_shutdown();
+    return status;
+}

@@ -24,4 +24,8 @@ kernels_status kernels_git_read(const char *directory, const char *const *files,
 /* `git init` and `git add .` in directory. A repository that is there is kept. */
 kernels_status kernels_git_init(const char *directory, kernels_error *error);
 
+/* Unified diff ("--- a/<name>", three lines around each change) between two texts; heap text, kernels_free. */
+kernels_status kernels_git_diff(const char *name, kernels_view before, kernels_view after, char **difference,
+                                kernels_error *error);
+
 #endif

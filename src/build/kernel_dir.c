@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/view.h"
+#include "data/text.h"
 
 #define VARIANT_LIMIT 10000
 
@@ -129,15 +130,47 @@ kernels_status kernels_variant_hash(const char *variant_dir, kernels_error *erro
     return status;
 }
 
-kernels_status kernels_built_hash(const kernels_built *built, void (*log)(void *payload, const char *line),
-                                  void *payload, kernels_error *error) {
-    for (size_t i = 0; i < built->count; i++) {
-        if (log) {
-            log(payload, built->variants[i].path);
+/* The digest holds such names in another form, so that verification cannot find the files. */
+static void warn_name(const char *variant_dir, const char *path, const kernels_hash_listener *listener) {
+    const kernels_view name = kernels_view_of(path);
+    const char *fault = kernels_view_contains(name, KERNELS_VIEW("\\")) ? "holds a backslash"
+                        : kernels_view_is_utf8(name)                    ? NULL
+                                                                        : "is not UTF-8";
+    if (fault) {
+        kernels_buffer message = KERNELS_BUFFER_INIT(KERNELS_BUFFER_DEFAULT_LIMIT);
+        char quoted[KERNELS_QUOTE_SIZE];
+        kernels_buffer_printf(&message, "%s: the file name %s %s: loaders refuse the variant, rename the file",
+                              variant_dir, kernels_quote(name, quoted), fault);
+        listener->warning(listener->payload, kernels_buffer_text(&message));
+        kernels_buffer_dispose(&message);
+    }
+}
+
+static kernels_status warn_names(const char *variant_dir, const kernels_hash_listener *listener, kernels_error *error) {
+    kernels_listing listing;
+    KERNELS_TRY(kernels_list(variant_dir, KERNELS_LIST_RECURSIVE, &listing, error));
+    for (size_t i = 0; i < listing.count; i++) {
+        if (listing.entries[i].type != KERNELS_ENTRY_DIRECTORY) {
+            warn_name(variant_dir, listing.entries[i].path, listener);
         }
-        kernels_status status = kernels_variant_hash(built->variants[i].path, error);
+    }
+    kernels_listing_dispose(&listing);
+    return KERNELS_OK;
+}
+
+kernels_status kernels_built_hash(const kernels_built *built, const kernels_hash_listener *listener,
+                                  kernels_error *error) {
+    for (size_t i = 0; i < built->count; i++) {
+        const char *path = built->variants[i].path;
+        if (listener->variant) {
+            listener->variant(listener->payload, path);
+        }
+        kernels_status status = kernels_variant_hash(path, error);
+        if (!status && listener->warning) {
+            status = warn_names(path, listener, error);
+        }
         if (status) {
-            return kernels_wrap(error, status, "cannot hash %s", built->variants[i].path);
+            return kernels_wrap(error, status, "cannot hash %s", path);
         }
     }
     return KERNELS_OK;

@@ -27,10 +27,17 @@ void kernels_built_dispose(kernels_built *built);
 
 /* Every variant's metadata.json must parse: the first that does not is the error. */
 kernels_status kernels_built_check(const kernels_built *built, kernels_error *error);
-/* Digest of every variant into its metadata.json; log (may be NULL) hears of each. An unchanged file is not
- * written. */
-kernels_status kernels_built_hash(const kernels_built *built, void (*log)(void *payload, const char *line),
-                                  void *payload, kernels_error *error);
+/* Who hears of hashing; each may be NULL. */
+typedef struct kernels_hash_listener {
+    void (*variant)(void *payload, const char *path); /* before each */
+    void (*warning)(void *payload, const char *message);
+    void *payload;
+} kernels_hash_listener;
+
+/* Digest of every variant into its metadata.json. An unchanged file is not written. Warns about file names that
+ * verification will refuse. */
+kernels_status kernels_built_hash(const kernels_built *built, const kernels_hash_listener *listener,
+                                  kernels_error *error);
 kernels_status kernels_variant_hash(const char *variant_dir, kernels_error *error);
 
 #endif
