@@ -54,7 +54,6 @@ static kernels_status client_read_platform(kernels_pjrt_client *client, kernels_
     kernels_view name = {arguments.platform_name, arguments.platform_name_size};
     (void)snprintf(client->platform, sizeof(client->platform), "%.*s",
                    KERNELS_VIEW_ARGS(kernels_view_slice(name, 0, PLATFORM_NAME_SIZE - 1)));
-    /* jax calls it cpu, the plugin's name for it may be "Host" in older ones */
     return KERNELS_OK;
 }
 
@@ -74,6 +73,7 @@ static kernels_status client_read_device(kernels_pjrt_client *client, kernels_er
 
 static kernels_status client_create(kernels_pjrt_client *client, kernels_error *error) {
     const kernels_pjrt_api *api = client->plugin.api;
+    KERNELS_TRY(kernels_pjrt_initialize(&client->plugin, error));
     kernels_pjrt_client_create_args arguments = KERNELS_PJRT_ARGUMENTS(kernels_pjrt_client_create_args, );
     KERNELS_TRY(kernels_pjrt_check(api, api->PJRT_Client_Create(&arguments), KERNELS_PLUGIN,
                                    "the PJRT plugin cannot take its device", error));
@@ -85,7 +85,6 @@ static kernels_status client_create(kernels_pjrt_client *client, kernels_error *
 kernels_status kernels_pjrt_client_new(const kernels_pjrt_plugin *plugin, kernels_pjrt_client **client,
                                        kernels_error *error) {
     KERNELS_TRY(client_check_table(plugin, error));
-    KERNELS_TRY(kernels_pjrt_initialize(plugin, error));
     kernels_pjrt_client *made = kernels_calloc(1, sizeof(*made));
     if (!made) {
         return kernels_fail_no_memory(error);
@@ -95,6 +94,7 @@ kernels_status kernels_pjrt_client_new(const kernels_pjrt_plugin *plugin, kernel
     made->plugin.path = kernels_strdup(plugin->path);
     kernels_status status = made->plugin.path ? client_create(made, error) : kernels_fail_no_memory(error);
     if (status) {
+        status = kernels_pjrt_explain_lock(status, error);
         kernels_error_set_subject(error, plugin->path);
         kernels_pjrt_client_free(made);
         return status;

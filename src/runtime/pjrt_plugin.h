@@ -29,6 +29,8 @@ kernels_status kernels_pjrt_wait(const kernels_pjrt_api *api, kernels_pjrt_api_e
                                  kernels_error *error);
 /* One-time set-up, to be done before a client or a topology is made. */
 kernels_status kernels_pjrt_initialize(const kernels_pjrt_plugin *plugin, kernels_error *error);
+/* The error of a device that could not be taken: if it is libtpu's lock file, says which process holds it. */
+kernels_status kernels_pjrt_explain_lock(kernels_status status, kernels_error *error);
 /* A member of the table that we need is not there. */
 kernels_status kernels_pjrt_missing(const kernels_pjrt_plugin *plugin, const char *member, kernels_error *error);
 

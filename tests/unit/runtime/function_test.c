@@ -9,6 +9,7 @@ size_t __sanitizer_get_current_allocated_bytes(void); /* gcc ships no header for
 #include <malloc.h>
 #endif
 
+#include "base/fault.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/memory.h"
@@ -470,6 +471,40 @@ static void test_two_threads_with_two_contexts(void **state) {
     }
 }
 
+#ifdef KERNELS_FAULTS
+/* The n-th allocation fails: an error, nothing lost (the leak check sees to that), and the next call is fine. */
+static void test_no_memory(void **state) {
+    fixture *f = *state;
+    load(f);
+    float in[6] = {1}, other[6] = {2};
+    sample x, y;
+    fill(&x, "f32[3,2]", in);
+    fill(&y, "f32[3,2]", other);
+    const DLTensor *inputs[] = {&x.tensor, &y.tensor};
+    unsigned long failures = 0;
+    kernels_status status = KERNELS_NO_MEMORY;
+    for (unsigned long n = 1; status != KERNELS_OK; n++) {
+        kernels_function *function = NULL;
+        DLManagedTensorVersioned *results[2] = {NULL, NULL};
+        kernels_fault_arm(KERNELS_FAULT_ALLOCATE, n);
+        status = kernels_function_get(f->kernel, "sum_and_dot", &f->options, &function, &f->error);
+        if (!status) {
+            status = kernels_function_call_allocate(function, inputs, 2, results, 2, &f->error);
+        }
+        kernels_fault_arm(KERNELS_FAULT_ALLOCATE, 0);
+        if (!status) {
+            assert_true(*(float *)results[1]->dl_tensor.data == 2);
+            results[0]->deleter(results[0]);
+            results[1]->deleter(results[1]);
+        }
+        kernels_function_free(function);
+        failures += status != KERNELS_OK;
+        assert_true(n < 10000);
+    }
+    assert_true(failures > 20);
+}
+#endif
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
 
 int main(void) {
@@ -488,6 +523,9 @@ int main(void) {
         TEST(test_functions_share_a_client),
         TEST(test_plugin_from_the_environment),
         TEST(test_two_threads_with_two_contexts),
+#ifdef KERNELS_FAULTS
+        TEST(test_no_memory),
+#endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
