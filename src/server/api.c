@@ -43,6 +43,9 @@ static const kernels_endpoint endpoints[] = {
     {.id = KERNELS_ENDPOINT_LFS_JOIN, .access = KERNELS_ACCESS_SIGNED, .answer = kernels_api_lfs_join},
     {.id = KERNELS_ENDPOINT_LFS_VERIFY, .access = KERNELS_ACCESS_WRITE, .answer = kernels_api_lfs_verify},
     {.id = KERNELS_ENDPOINT_LFS_DOWNLOAD, .access = KERNELS_ACCESS_SIGNED, .answer = kernels_api_lfs_download},
+    {.id = KERNELS_ENDPOINT_INDEX, .access = KERNELS_ACCESS_OPEN, .answer = kernels_api_index},
+    {.id = KERNELS_ENDPOINT_STYLE, .access = KERNELS_ACCESS_OPEN, .answer = kernels_api_style},
+    {.id = KERNELS_ENDPOINT_PAGE, .access = KERNELS_ACCESS_READ, .answer = kernels_api_page},
 };
 
 _Static_assert(sizeof endpoints / sizeof endpoints[0] == KERNELS_ENDPOINT_COUNT, "every endpoint has one row");

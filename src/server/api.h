@@ -32,11 +32,17 @@ const kernels_endpoint *kernels_endpoint_find(kernels_endpoint_id id);
 
 /* api_account.c */
 kernels_answer_function kernels_api_whoami, kernels_api_organization, kernels_api_validate_yaml;
+/* true when the publisher was called trusted */
+bool kernels_service_trusts(const kernels_service *service, kernels_view name);
 /* api_repository.c */
 kernels_answer_function kernels_api_create_repository, kernels_api_delete_repository, kernels_api_info;
+/* "2026-11-30T12:00:00.000Z" in the arena; NULL on failure */
+const char *kernels_format_time(kernels_arena *arena, int64_t seconds);
 /* api_refs.c */
 kernels_answer_function kernels_api_refs, kernels_api_create_branch, kernels_api_delete_branch, kernels_api_create_tag,
     kernels_api_delete_tag;
+/* api_pages.c */
+kernels_answer_function kernels_api_index, kernels_api_style, kernels_api_page;
 /* api_tree.c */
 kernels_answer_function kernels_api_tree, kernels_api_paths_info;
 /* api_resolve.c */

@@ -30,7 +30,7 @@ kernels_status kernels_api_whoami(kernels_request *request, kernels_response *re
     return KERNELS_OK;
 }
 
-static bool is_trusted(const kernels_service *service, kernels_view name) {
+bool kernels_service_trusts(const kernels_service *service, kernels_view name) {
     for (size_t i = 0; i < service->trusted_count; i++) {
         if (kernels_view_equal_text(name, service->trusted[i])) {
             return true;
@@ -42,7 +42,7 @@ static bool is_trusted(const kernels_service *service, kernels_view name) {
 kernels_status kernels_api_organization(kernels_request *request, kernels_response *response, kernels_error *error) {
     kernels_json_writer json;
     kernels_view name = request->route.name;
-    bool trusted = is_trusted(request->service, name);
+    bool trusted = kernels_service_trusts(request->service, name);
     bool is_user = kernels_auth_has_account(request->service->auth, name);
     if (!trusted && (is_user || !kernels_store_has_owner(request->service->store, name))) {
         return kernels_fail(error, KERNELS_NOT_FOUND, "Organization not found");

@@ -113,7 +113,7 @@ kernels_status kernels_api_delete_repository(kernels_request *request, kernels_r
 
 /* ---- information ---- */
 
-static const char *format_time(kernels_arena *arena, int64_t seconds) {
+const char *kernels_format_time(kernels_arena *arena, int64_t seconds) {
     char text[32];
     struct tm parts;
     time_t when = (time_t)seconds;
@@ -152,7 +152,7 @@ static void write_info(kernels_request *request, const char *commit, int64_t tim
         kernels_json_string(&json, kernels_view_slice(id, 0, slash));
     }
     kernels_json_member_text(&json, "sha", commit);
-    kernels_json_member_text(&json, "lastModified", format_time(request->arena, time));
+    kernels_json_member_text(&json, "lastModified", kernels_format_time(request->arena, time));
     kernels_json_member_boolean(&json, "private", kernels_request_is_private(request));
     kernels_json_member_boolean(&json, "gated", false);
     kernels_json_member_unsigned(&json, "downloads", 0);

@@ -98,13 +98,23 @@ kernels_status kernels_request_need_write(const kernels_request *request, kernel
     return check_write(request, KERNELS_ACCESS_WRITE, error);
 }
 
-bool kernels_request_is_private(const kernels_request *request) {
+static bool is_private(const kernels_request *request, kernels_view id, const kernels_repository *repository) {
     for (size_t i = 0; i < request->service->private_count; i++) {
-        if (kernels_view_equal_text(request->route.repository, request->service->private_repositories[i])) {
+        if (kernels_view_equal_text(id, request->service->private_repositories[i])) {
             return true;
         }
     }
-    return kernels_repository_is_private(request->repository);
+    return kernels_repository_is_private(repository);
+}
+
+bool kernels_request_is_private(const kernels_request *request) {
+    return is_private(request, request->route.repository, request->repository);
+}
+
+bool kernels_request_may_read(const kernels_request *request, kernels_view id, const kernels_repository *repository) {
+    /* without accounts there is nobody to keep a repository from */
+    return request->account != NULL || !kernels_auth_has_accounts(request->service->auth) ||
+           !is_private(request, id, repository);
 }
 
 static kernels_status open_repository(kernels_request *request, kernels_access access, kernels_error *error) {
@@ -116,9 +126,7 @@ static kernels_status open_repository(kernels_request *request, kernels_access a
     if (status == KERNELS_REPOSITORY_NOT_FOUND) {
         return hide_repository(request, error);
     }
-    /* without accounts there is nobody to keep a repository from */
-    if (status == KERNELS_OK && request->account == NULL && kernels_auth_has_accounts(request->service->auth) &&
-        kernels_request_is_private(request)) {
+    if (status == KERNELS_OK && !kernels_request_may_read(request, request->route.repository, request->repository)) {
         return hide_repository(request, error);
     }
     return status;

@@ -69,6 +69,8 @@ kernels_status kernels_request_commit(kernels_request *request, kernels_response
 kernels_status kernels_request_need_write(const kernels_request *request, kernels_error *error);
 /* true for repositories that only accounts may read */
 bool kernels_request_is_private(const kernels_request *request);
+/* May this request read that repository? */
+bool kernels_request_may_read(const kernels_request *request, kernels_view id, const kernels_repository *repository);
 /* Members named by their C string. */
 void kernels_json_member_text(kernels_json_writer *json, const char *key, const char *text);
 void kernels_json_member_boolean(kernels_json_writer *json, const char *key, bool value);

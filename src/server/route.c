@@ -16,6 +16,7 @@ typedef enum rest_shape {
     REST_NAME,          /* all of it, joined: a branch may come with a raw "/" */
     REST_SHA256,        /* one segment */
     REST_PAIR,          /* two segments: name and path */
+    REST_PULL_REQUEST,  /* one segment, a number */
 } rest_shape;
 
 typedef struct route_row {
@@ -39,9 +40,12 @@ static const route_row api_rows[] = {
     {"POST", "commit", REST_REVISION, KERNELS_ENDPOINT_COMMIT},
 };
 
-/* /<prefix><id>/resolve/<rest> */
+/* /<prefix><id>/<keyword>/<rest>; without a keyword it is the page of the repository */
 static const route_row file_rows[] = {
     {"GET", "resolve", REST_REVISION_FILE, KERNELS_ENDPOINT_RESOLVE},
+    {"GET", "tree", REST_REVISION, KERNELS_ENDPOINT_PAGE},
+    {"GET", "commit", REST_REVISION, KERNELS_ENDPOINT_PAGE},
+    {"GET", "discussions", REST_PULL_REQUEST, KERNELS_ENDPOINT_PAGE},
 };
 
 /* /<prefix><id>.git/info/lfs/<keyword>/<rest> */
@@ -65,6 +69,9 @@ static const struct {
     {"POST", "api/repos/create", KERNELS_ENDPOINT_CREATE_REPOSITORY},
     {"DELETE", "api/repos/delete", KERNELS_ENDPOINT_DELETE_REPOSITORY},
     {"GET", "cdn/*", KERNELS_ENDPOINT_LFS_DOWNLOAD},
+    {"GET", "", KERNELS_ENDPOINT_INDEX},
+    {"GET", "kernels", KERNELS_ENDPOINT_INDEX},
+    {"GET", "style.css", KERNELS_ENDPOINT_STYLE},
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -74,7 +81,7 @@ const char *kernels_route_prefix(kernels_repository_type type) {
 }
 
 bool kernels_route_owner_is_free(kernels_view owner) {
-    static const char *const taken[] = {"api", "cdn", "kernels", "models", "datasets", "spaces"};
+    static const char *const taken[] = {"api", "cdn", "kernels", "models", "datasets", "spaces", "style.css"};
     for (size_t i = 0; i < COUNT(taken); i++) {
         if (kernels_view_equal_text(owner, taken[i])) {
             return false;
@@ -131,6 +138,11 @@ static bool match_rest(rest_shape shape, const kernels_view *rest, size_t count,
             route->path = rest[1];
         }
         return count == 2;
+    case REST_PULL_REQUEST: {
+        const kernels_view name[] = {KERNELS_VIEW("refs/pr"), count == 1 ? rest[0] : KERNELS_VIEW("")};
+        route->revision = join(name, 2, arena);
+        return count == 1 && route->revision.data != NULL;
+    }
     }
     return false;
 }
@@ -181,14 +193,25 @@ static bool match_api(kernels_view method, const kernels_view *segments, size_t 
 static bool match_files(kernels_view method, const kernels_view *segments, size_t count, kernels_arena *arena,
                         kernels_route *route) {
     for (size_t id_size = 2; id_size >= 1; id_size--) {
-        if (count > id_size && kernels_view_equal_text(segments[id_size], "resolve")) {
+        if (count > id_size && match_row(file_rows, COUNT(file_rows), method, segments[id_size], segments + id_size + 1,
+                                         count - id_size - 1, arena, route)) {
             route->repository = join(segments, id_size, arena);
-            return route->repository.data != NULL &&
-                   match_row(file_rows, COUNT(file_rows), method, segments[id_size], segments + id_size + 1,
-                             count - id_size - 1, arena, route);
+            return route->repository.data != NULL;
         }
     }
     return false;
+}
+
+static bool match_page(kernels_view method, const kernels_view *segments, size_t count, kernels_arena *arena,
+                       kernels_route *route) {
+    if (!kernels_view_equal_text(method, "GET") || count == 0 || count > 2 || segments[0].size == 0 ||
+        segments[count - 1].size == 0) {
+        return false;
+    }
+    route->endpoint = KERNELS_ENDPOINT_PAGE;
+    route->revision = KERNELS_VIEW("");
+    route->repository = join(segments, count, arena);
+    return route->repository.data != NULL;
 }
 
 static bool match_lfs(kernels_view method, const kernels_view *segments, size_t count, kernels_arena *arena,
@@ -258,11 +281,13 @@ static bool match_repository(kernels_view method, const kernels_target *target, 
     if (kernels_view_equal_text(segments[0], "kernels")) {
         route->type = KERNELS_REPOSITORY_KERNEL;
         return match_files(method, segments + 1, count - 1, arena, route) ||
-               match_lfs(method, segments + 1, count - 1, arena, route);
+               match_lfs(method, segments + 1, count - 1, arena, route) ||
+               match_page(method, segments + 1, count - 1, arena, route);
     }
     route->type = KERNELS_REPOSITORY_MODEL;
     return kernels_route_owner_is_free(segments[0]) &&
-           (match_files(method, segments, count, arena, route) || match_lfs(method, segments, count, arena, route));
+           (match_files(method, segments, count, arena, route) || match_lfs(method, segments, count, arena, route) ||
+            match_page(method, segments, count, arena, route));
 }
 
 kernels_status kernels_route_find(kernels_view method, const kernels_target *target, kernels_arena *arena,

@@ -29,6 +29,9 @@ typedef enum kernels_endpoint_id {
     KERNELS_ENDPOINT_LFS_JOIN,
     KERNELS_ENDPOINT_LFS_VERIFY,
     KERNELS_ENDPOINT_LFS_DOWNLOAD,
+    KERNELS_ENDPOINT_INDEX,
+    KERNELS_ENDPOINT_STYLE,
+    KERNELS_ENDPOINT_PAGE,
     KERNELS_ENDPOINT_COUNT
 } kernels_endpoint_id;
 
@@ -36,7 +39,7 @@ typedef struct kernels_route {
     kernels_endpoint_id endpoint;
     kernels_repository_type type;
     kernels_view repository; /* "owner/name" or "name"; not yet checked */
-    kernels_view revision;   /* decoded; "main" where the target names none */
+    kernels_view revision;   /* decoded; "main" where the target names none; "" for a page: the best there is */
     kernels_view path;       /* decoded, inside the repository; "" = its root; of a part: its number */
     kernels_view name;       /* organization, branch, tag, SHA-256, upload */
 } kernels_route;
