@@ -226,9 +226,18 @@ static void sync_folder_of(const char *path) {
     }
 }
 
+/* 0, or what went wrong. */
+static int sync_descriptor(int descriptor) {
+    int result;
+    do {
+        result = fsync(descriptor);
+    } while (result != 0 && errno == EINTR);
+    return result == 0 ? 0 : errno;
+}
+
 static kernels_status sync_and_close(kernels_file_writer *writer, kernels_error *error) {
     if (!writer->no_sync) {
-        int number = kernels_fault(KERNELS_FAULT_SYNC) ? EIO : fsync(writer->descriptor) == 0 ? 0 : errno;
+        int number = kernels_fault(KERNELS_FAULT_SYNC) ? EIO : sync_descriptor(writer->descriptor);
         if (number != 0 && number != EINVAL && number != EROFS) {
             return fail_write(writer, number, error);
         }

@@ -125,11 +125,36 @@ static kernels_status restart_sink(kernels_transfer *t, kernels_error *error) {
 /* Position in the resource of what the sink wants next. */
 static uint64_t first_byte(const kernels_transfer *t) { return t->request->offset + t->received; }
 
+/* What a Hub itself says of a file (another host, to which it sent us, need not) must fit what its listing said. */
+static kernels_status check_announcement(const kernels_transfer *t, kernels_view headers, kernels_error *error) {
+    const kernels_http_request *request = t->request;
+    uint64_t announced;
+    if (!request->is_file || t->redirects > 0) {
+        return KERNELS_OK;
+    }
+    if (kernels_headers_find(headers, "X-Repo-Commit").size == 0) {
+        return kernels_fail(error, KERNELS_HTTP,
+                            "file metadata error: the answer of %.*s lacks X-Repo-Commit; is HF_ENDPOINT the address "
+                            "of a Hub?",
+                            SHOWN_URL(t));
+    }
+    if (t->response.status == 200 && !request->is_part && !request->is_cut && request->has_size &&
+        kernels_view_to_u64(kernels_headers_find(headers, "Content-Length"), &announced) &&
+        announced != request->size) {
+        return kernels_fail(error, KERNELS_INTEGRITY,
+                            "Consistency check failed: %.*s should have %" PRIu64
+                            " bytes, but the server announces %" PRIu64 "; nothing was stored",
+                            SHOWN_URL(t), request->size, announced);
+    }
+    return KERNELS_OK;
+}
+
 /* Before the first byte of a successful answer: is it the part that we asked for? */
 static kernels_status begin_body(kernels_transfer *t, kernels_error *error) {
     kernels_view headers = kernels_buffer_view(&t->response.headers);
     kernels_view encoding = kernels_headers_find(headers, "Content-Encoding");
     t->body_begun = true;
+    KERNELS_TRY(check_announcement(t, headers, error));
     if (encoding.size > 0 && !kernels_view_equal_ascii_case(encoding, KERNELS_VIEW("identity"))) {
         return kernels_fail(error, KERNELS_HTTP, "%.*s sent compressed content that was not asked for", SHOWN_URL(t));
     }

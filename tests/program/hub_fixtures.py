@@ -6,7 +6,7 @@ import pathlib
 import subprocess
 
 import pytest
-from conftest import clean_environment
+from conftest import clean_environment, sanitizer_options
 
 
 @dataclasses.dataclass
@@ -67,3 +67,10 @@ def cache_files(cache: pathlib.Path) -> dict[str, str]:
             path = pathlib.Path(folder, name)
             assert not path.is_symlink(), path
     return found
+
+
+def preload(build_dir: pathlib.Path, **faults) -> dict[str, str]:
+    """Variables that put tests/preload/faults.c into a child, behind the sanitizer's own library if there is one."""
+    options = sanitizer_options()["ASAN_OPTIONS"]
+    return {"LD_PRELOAD": str(build_dir / "tests" / "libpreload_faults.so"),
+            "ASAN_OPTIONS": f"{options}:verify_asan_link_order=0", **{name: str(value) for name, value in faults.items()}}

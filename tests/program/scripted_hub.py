@@ -13,6 +13,7 @@ import hashlib
 import http.server
 import json
 import threading
+import time
 import urllib.parse
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -60,6 +61,11 @@ def redirect(location, code: int = 302, headers=None):
     return act
 
 
+def answer_file(body: bytes):
+    """This content as a file of the repository, whatever it really holds."""
+    return lambda handler: handler.answer(200, body, {"X-Repo-Commit": COMMIT})
+
+
 def drop(after: int = 0):
     """Closes the connection after so many bytes of a body that was announced in full."""
     def act(handler):
@@ -67,9 +73,9 @@ def drop(after: int = 0):
         if content is None:
             handler.close_connection = True
             return
-        start = handler.range_start() or 0
-        handler.begin(206 if start else 200, handler.file_headers(content, start))
-        handler.wfile.write(content[start:start + after])
+        start = handler.range_start()
+        handler.begin(200 if start is None else 206, handler.file_headers(content, start))
+        handler.wfile.write(content[start or 0:(start or 0) + after])
         handler.wfile.flush()
         handler.close_connection = True
         handler.connection.shutdown(2)
@@ -108,15 +114,21 @@ class Handler(http.server.BaseHTTPRequestHandler):
         return self.hub.files.get(urllib.parse.unquote(self.request.path.split(mark, 1)[1]))
 
     def range_start(self):
-        value = self.request.headers.get("range")
+        value = None if self.hub.ignores_ranges else self.request.headers.get("range")
         return int(value.removeprefix("bytes=").split("-")[0]) if value else None
 
-    def file_headers(self, content: bytes, start: int = 0) -> dict:
+    def range_end(self, content: bytes) -> int:
+        value = self.request.headers.get("range", "")
+        end = "" if self.hub.ignores_ranges else value.partition("-")[2]
+        return min(int(end) + 1, len(content)) if end else len(content)
+
+    def file_headers(self, content: bytes, start: int | None = None) -> dict:
         path = urllib.parse.unquote(self.request.path.split(f"/resolve/{COMMIT}/", 1)[1])
         etag = sha256(content) if path in self.hub.lfs else git_blob(content)
-        headers = {"ETag": f'"{etag}"', "X-Repo-Commit": COMMIT, "Content-Length": len(content) - start}
-        if start:
-            headers["Content-Range"] = f"bytes {start}-{len(content) - 1}/{len(content)}"
+        end = self.range_end(content)
+        headers = {"ETag": f'"{etag}"', "X-Repo-Commit": COMMIT, "Content-Length": end - (start or 0)}
+        if start is not None:
+            headers["Content-Range"] = f"bytes {start}-{end - 1}/{len(content)}"
         return headers
 
     def resolve(self):
@@ -124,10 +136,17 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if content is None:
             self.answer(404, b"", {"X-Error-Code": "EntryNotFound", "X-Repo-Commit": COMMIT})
             return
-        start = self.range_start() or 0
-        self.begin(206 if start else 200, self.file_headers(content, start))
+        start = self.range_start()
+        self.begin(200 if start is None else 206, self.file_headers(content, start))
         if self.command == "GET":
-            self.wfile.write(content[start:])
+            self.send_slowly(content[start or 0:self.range_end(content)])
+
+    def send_slowly(self, body: bytes):
+        """In pieces, each after the pause that the test asked for."""
+        step = self.hub.piece if self.hub.pause else len(body)
+        for i in range(0, len(body), max(step, 1)):
+            time.sleep(self.hub.pause)
+            self.wfile.write(body[i:i + step])
 
     def tree(self):
         entries = []
@@ -280,6 +299,8 @@ class ScriptedHub:
         self.requests: list[Request] = []
         self.rules: list[Rule] = []
         self.page_size = 1000
+        self.ignores_ranges = False
+        self.pause, self.piece = 0.0, 65536  # seconds before each so many bytes of a file
         self.tree_without_ids = False
         self.tells_pr_number = True
         self.chunk_size = 0

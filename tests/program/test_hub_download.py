@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reading a Hub and filling the cache, with a server that does everything wrong."""
 import os
+import random
 import re
 import ssl
 import subprocess
@@ -8,7 +9,7 @@ import time
 
 import pytest
 from hub_fixtures import Driver, cache_files
-from scripted_hub import COMMIT, HEAD, ScriptedHub, drop, git_blob, redirect, sha256, status
+from scripted_hub import COMMIT, HEAD, ScriptedHub, answer_file, drop, git_blob, redirect, sha256, status
 
 FILES = {
     "README.md": b"# demo\n",
@@ -271,7 +272,7 @@ def test_missing_metadata(driver, scripted, headers):
 # ---- faults while downloading ----
 
 def test_wrong_bytes(driver, scripted):
-    scripted.rule("GET", LARGE, lambda handler: handler.answer(200, b"x" * len(FILES[LARGE])))
+    scripted.rule("GET", LARGE, answer_file(b"x" * len(FILES[LARGE])))
     text = driver.fails("INTEGRITY", "fetch", "kernel", "a/b", "v1", LARGE)
     assert LARGE in text and blob_name(LARGE) in text
     assert_nothing_stored(driver)
@@ -279,13 +280,13 @@ def test_wrong_bytes(driver, scripted):
 
 @pytest.mark.parametrize("change", [-1, 1])
 def test_wrong_length(driver, scripted, change):
-    scripted.rule("GET", LARGE, lambda handler: handler.answer(200, b"x" * (len(FILES[LARGE]) + change)))
+    scripted.rule("GET", LARGE, answer_file(b"x" * (len(FILES[LARGE]) + change)))
     assert "Consistency check failed" in driver.fails("INTEGRITY", "fetch", "kernel", "a/b", "v1", LARGE)
     assert_nothing_stored(driver)
 
 
 def test_one_bad_file_leaves_the_good_ones(driver, scripted):
-    scripted.rule("GET", "README.md", lambda handler: handler.answer(200, b"#.demo\n"))
+    scripted.rule("GET", "README.md", answer_file(b"#.demo\n"))
     driver.fails("INTEGRITY", "fetch", "kernel", "a/b", "v1")
     files = cache_files(driver.cache)
     assert not any(".incomplete" in path or "README" in path or "/refs/" in path for path in files)
@@ -306,7 +307,7 @@ def test_resume(driver, scripted):
 def test_resume_ignored(driver, scripted):
     """The server answers 200 to a ranged request: start from the first byte."""
     scripted.rule("GET", LARGE, drop(after=400_000), times=1)
-    scripted.rule("GET", LARGE, lambda handler: handler.answer(200, FILES[LARGE]), times=1)
+    scripted.rule("GET", LARGE, answer_file(FILES[LARGE]), times=1)
     driver.ok("fetch", "kernel", "a/b", "v1", LARGE)
     assert cache_files(driver.cache) == expected_cache([LARGE])
 
@@ -321,7 +322,7 @@ def test_resume_refused(driver, scripted):
 
 def test_wrong_part(driver, scripted):
     scripted.rule("GET", LARGE, drop(after=400_000), times=1)
-    scripted.rule("GET", LARGE, status(206, {"Content-Range": "bytes 0-9/1048576"}, b"0123456789"))
+    scripted.rule("GET", LARGE, status(206, {"Content-Range": "bytes 0-9/1048576", "X-Repo-Commit": COMMIT}, b"0123456789"))
     assert "another part" in driver.fails("HTTP", "fetch", "kernel", "a/b", "v1", LARGE)
     assert_nothing_stored(driver)
 
@@ -357,7 +358,7 @@ def test_silence(driver, scripted):
 
 
 def test_compressed_body(driver, scripted):
-    scripted.rule("GET", "README.md", status(200, {"Content-Encoding": "gzip"}, FILES["README.md"]))
+    scripted.rule("GET", "README.md", status(200, {"Content-Encoding": "gzip", "X-Repo-Commit": COMMIT}, FILES["README.md"]))
     assert "compressed" in driver.fails("HTTP", "fetch", "kernel", "a/b", "v1", "README.md")
     assert_nothing_stored(driver)
 
@@ -632,3 +633,103 @@ def test_memory_runs_out(driver, scripted):
     assert "NO_MEMORY" in seen
     driver.ok("fetch", "kernel", "a/b", "v1")
     assert cache_files(driver.cache) == expected_cache()
+
+
+# ---- several connections for one file ----
+
+SLOW = 24 << 20  # bytes
+
+
+@pytest.fixture
+def slow(scripted):
+    """A file that takes three seconds over one connection."""
+    scripted.files = {LARGE: random.Random(1).randbytes(SLOW)}
+    scripted.pause, scripted.piece = 0.125, 1 << 20
+    return scripted
+
+
+def check_slow(driver, slow):
+    content = slow.files[LARGE]
+    folder = driver.cache / REPOSITORY
+    assert (folder / "blobs" / sha256(content)).read_bytes() == content
+    assert list((folder / "blobs").glob("*.incomplete")) == []
+
+
+def ranges(slow):
+    return [request.headers.get("range") for request in slow.sent(part=LARGE)]
+
+
+def test_parts(driver, slow):
+    driver.ok("fetch", "kernel", "a/b", "v1")
+    check_slow(driver, slow)
+    first, *parts = ranges(slow)
+    assert first is None and parts and all(re.fullmatch(r"bytes=\d+-\d+", part) for part in parts)
+
+
+def test_parts_that_break_off(driver, slow):
+    """Each connection goes on where it was."""
+    def break_off(handler):
+        if handler.request.headers.get("range", "-").endswith("-"):
+            return False  # not the first connection
+        return drop(after=1 << 20)(handler)
+
+    slow.rule("GET", LARGE, break_off, times=3)
+    driver.ok("fetch", "kernel", "a/b", "v1")
+    check_slow(driver, slow)
+    assert len(ranges(slow)) >= 3
+
+
+def test_parts_of_a_server_without_ranges(driver, slow):
+    slow.ignores_ranges = True
+    driver.ok("fetch", "kernel", "a/b", "v1")
+    check_slow(driver, slow)
+    assert len(ranges(slow)) == 2  # what does not work is not tried with more connections
+
+
+def test_parts_with_wrong_bytes(driver, slow):
+    def lie(handler):
+        if handler.request.headers.get("range") is None:
+            return False
+        content = handler.content()
+        start, end = handler.range_start(), handler.range_end(content)
+        handler.begin(206, handler.file_headers(content, start))
+        handler.wfile.write(bytes(end - start))
+
+    slow.rule("GET", LARGE, lie)
+    driver.fails("INTEGRITY", "fetch", "kernel", "a/b", "v1")
+    assert_nothing_stored(driver)
+
+
+def test_restart_beside_parts(driver, slow):
+    """The first connection breaks off and the server then starts it from the first byte: hashes start anew as well."""
+    requests = []
+
+    def first_breaks(handler):
+        requests.append(handler.request.headers.get("range"))
+        content = handler.content()
+        if requests[-1] is None:
+            handler.begin(200, handler.file_headers(content))
+            for i in range(0, 10 << 20, 1 << 20):
+                time.sleep(0.125)
+                handler.wfile.write(content[i:i + (1 << 20)])
+            handler.close_connection = True
+            handler.connection.shutdown(2)
+            return None
+        if requests[-1].startswith("bytes=10485760-"):
+            slow.ignores_ranges = True
+            handler.begin(200, handler.file_headers(content))
+            slow.ignores_ranges = False
+            handler.wfile.write(content)
+            return None
+        return False
+
+    slow.rule("GET", LARGE, first_breaks)
+    driver.ok("fetch", "kernel", "a/b", "v1")
+    check_slow(driver, slow)
+
+
+def test_trace_ids(driver, scripted):
+    driver.ok("fetch", "kernel", "a/b", "v1")
+    ids = [request.headers["x-amzn-trace-id"] for request in scripted.requests]
+    assert all(re.fullmatch(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", one) for one in ids)
+    assert len(set(ids)) == len(ids)

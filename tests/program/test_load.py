@@ -131,9 +131,68 @@ def test_requests(server, loader):
         "GET /api/organizations/good/overview", "GET /api/kernels/good/leaf/refs",
         f"GET /api/kernels/good/leaf/tree/{commits['v2']}/build"]
     assert sent[3].split("?")[0].endswith("/build/torch-universal/metadata.json")
+    assert warm_requests(server, loader, "--version", 2) == ["GET /api/kernels/good/leaf/refs"]
+    assert warm_requests(server, loader, "--revision", commits["v2"]) == []
+    assert warm_requests(server, loader, "--revision", "v2") == ["GET /api/kernels/good/leaf/revision/v2"]
+
+
+def warm_requests(server, loader, *arguments):
     before = len(requests(server))
-    loader.load("good/leaf", "--version", 2)
-    assert len(requests(server)) - before <= 3
+    loader.load("good/leaf", *arguments)
+    return requests(server)[before:]
+
+
+def record_of(loader, publisher="good") -> pathlib.Path:
+    return pathlib.Path(loader.env["HOME"]) / ".cache" / "kernels" / "publishers" / publisher
+
+
+def test_a_remembered_publisher_is_asked_about_before_a_download(server, loader):
+    """That the Hub trusted a publisher yesterday does not let new code in today."""
+    commits = publish_leaf(server)
+    loader.load("good/leaf", "--version", 1)
+    assert record_of(loader).read_text().splitlines()[0] == server.url and record_of(loader).stat().st_mode & 0o777 == 0o600
+    sent = warm_requests(server, loader, "--version", 2)
+    assert "GET /api/organizations/good/overview" in sent
+    overview = sent.index("GET /api/organizations/good/overview")
+    assert overview < min(i for i, line in enumerate(sent) if "/resolve/" in line)
+    # an old answer, one from another Hub and a damaged one do not count
+    for text in (f"{server.url}\n{int(time.time()) - 90000}\n", f"{NOWHERE}\n{int(time.time())}\n", f"{server.url}\n", "",
+                 f"{server.url}\n{int(time.time()) + 90000}\n"):
+        record_of(loader).write_text(text)
+        assert warm_requests(server, loader, "--revision", commits["v2"]) == ["GET /api/organizations/good/overview"]
+
+
+def test_trust_that_was_withdrawn(start_hub, server, loader, tmp_path):
+    """What was allowed once with trust_remote_code is not allowed without it, and no answer of ours makes it so."""
+    hub_api.publish(server.url, "bad/u", {"main": {}, "v1": hub_api.variant("torch-universal", name="uu")})
+    loader.load("bad/u", "--version", 1, "--trust")
+    record_of(loader, "bad").parent.mkdir(parents=True, exist_ok=True)
+    assert not record_of(loader, "bad").exists()
+    assert loader.fail("bad/u", "--version", 1).startswith("UNTRUSTED")
+    assert not record_of(loader, "bad").exists()
+
+
+def test_cold_requests_stay_few(server, loader):
+    """F + 3 for a kernel of F files."""
+    files = {"__init__.py": "", **{f"f{i}.py": f"x = {i}\n" for i in range(98)}}
+    hub_api.publish(server.url, "good/many", {"main": {}, "v1": hub_api.variant("torch-universal", files, name="many")})
+    before = len(requests(server))
+    loader.load("good/many", "--version", 1)
+    assert len(requests(server)) - before == 100 + 3
+
+
+def test_cache_that_others_can_write_into(server, loader, tmp_path):
+    publish_leaf(server)
+    weak = tmp_path / "weak"
+    weak.mkdir()
+    weak.chmod(0o777)
+    kernel = loader.load("good/leaf", "--version", 1, KERNELS_CACHE=str(weak / "cache"))
+    assert f"others can replace the code in the cache {weak}/cache" in kernel["warnings"]
+    for env in ({}, offline(loader)):
+        text = loader.fail("good/leaf", "--version", 1, KERNELS_CACHE=str(weak / "cache"), KERNELS_VERIFY="1", **env)
+        assert "UNTRUSTED" in text and str(weak) in text
+    weak.chmod(0o755)
+    assert "others can" not in loader.load("good/leaf", "--version", 1, KERNELS_CACHE=str(weak / "cache"))["warnings"]
 
 
 def test_kernels_commands_use_the_cache_offline(server, loader, programs, run):
