@@ -135,14 +135,40 @@ kernels_status kernels_file_size(const char *path, uint64_t *size, kernels_error
     return KERNELS_OK;
 }
 
-static kernels_status hash_descriptor(int descriptor, const char *path, kernels_hash *hash, uint64_t *total,
-                                      kernels_error *error) {
-    KERNELS_CLEANUP_FREE char *chunk = kernels_malloc(READ_CHUNK);
-    if (!chunk) {
+struct kernels_file_hasher {
+    kernels_hash *hash;
+    kernels_hash_algorithm algorithm;
+    char chunk[READ_CHUNK];
+};
+
+kernels_status kernels_file_hasher_new(kernels_hash_algorithm algorithm, kernels_file_hasher **hasher,
+                                       kernels_error *error) {
+    kernels_file_hasher *made = kernels_malloc(sizeof *made);
+    if (!made) {
         return kernels_fail_no_memory(error);
     }
+    made->algorithm = algorithm;
+    kernels_status status = kernels_hash_new(algorithm, 0, &made->hash, error);
+    if (status != KERNELS_OK) {
+        kernels_free(made);
+        return status;
+    }
+    *hasher = made;
+    return KERNELS_OK;
+}
+
+void kernels_file_hasher_free(kernels_file_hasher *hasher) {
+    if (hasher) {
+        kernels_hash_free(hasher->hash);
+        kernels_free(hasher);
+    }
+}
+
+/* Reads to the end, which a short read at the expected size is: asking once more would cost small files dear. */
+static kernels_status hash_descriptor(kernels_file_hasher *hasher, int descriptor, const char *path, uint64_t expected,
+                                      uint64_t *total, kernels_error *error) {
     for (*total = 0;;) {
-        ssize_t got = read_some(descriptor, chunk, READ_CHUNK);
+        ssize_t got = read_some(descriptor, hasher->chunk, READ_CHUNK);
         if (got < 0) {
             return fail_path(error, errno, "read", path);
         }
@@ -150,31 +176,41 @@ static kernels_status hash_descriptor(int descriptor, const char *path, kernels_
             return KERNELS_OK;
         }
         *total += (uint64_t)got;
-        KERNELS_TRY(kernels_hash_update(hash, chunk, (size_t)got, error));
+        KERNELS_TRY(kernels_hash_update(hasher->hash, hasher->chunk, (size_t)got, error));
+        if ((size_t)got < READ_CHUNK && *total == expected) {
+            return KERNELS_OK;
+        }
     }
 }
 
-kernels_status kernels_file_hash(const char *path, kernels_hash_algorithm algorithm, kernels_digest *digest,
-                                 uint64_t *size, kernels_error *error) {
+kernels_status kernels_file_hasher_run(kernels_file_hasher *hasher, const char *path, kernels_digest *digest,
+                                       uint64_t *size, kernels_error *error) {
     int descriptor;
     uint64_t expected, total = 0;
     KERNELS_TRY(open_plain(path, &descriptor, &expected, error));
-    kernels_hash *hash = NULL;
-    kernels_status status = kernels_hash_new(algorithm, expected, &hash, error);
+    kernels_status status = kernels_hash_restart(hasher->hash, expected, error);
     if (status == KERNELS_OK) {
-        status = hash_descriptor(descriptor, path, hash, &total, error);
+        status = hash_descriptor(hasher, descriptor, path, expected, &total, error);
     }
-    if (status == KERNELS_OK && algorithm == KERNELS_HASH_GIT_BLOB && total != expected) {
+    if (status == KERNELS_OK && hasher->algorithm == KERNELS_HASH_GIT_BLOB && total != expected) {
         status = kernels_fail(error, KERNELS_IO, "`%s` changed its size while it was read", path);
     }
     if (status == KERNELS_OK) {
-        status = kernels_hash_digest(hash, digest, error);
+        status = kernels_hash_finish(hasher->hash, digest, error);
     }
     if (status == KERNELS_OK && size) {
         *size = total;
     }
-    kernels_hash_free(hash);
     (void)close(descriptor);
+    return status;
+}
+
+kernels_status kernels_file_hash(const char *path, kernels_hash_algorithm algorithm, kernels_digest *digest,
+                                 uint64_t *size, kernels_error *error) {
+    kernels_file_hasher *hasher = NULL;
+    KERNELS_TRY(kernels_file_hasher_new(algorithm, &hasher, error));
+    kernels_status status = kernels_file_hasher_run(hasher, path, digest, size, error);
+    kernels_file_hasher_free(hasher);
     return status;
 }
 

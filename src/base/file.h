@@ -29,6 +29,14 @@ kernels_status kernels_file_size(const char *path, uint64_t *size, kernels_error
 kernels_status kernels_file_hash(const char *path, kernels_hash_algorithm algorithm, kernels_digest *digest,
                                  uint64_t *size, kernels_error *error);
 
+/* The same for many files, one after the other: memory and hash are made once. For one thread. */
+typedef struct kernels_file_hasher kernels_file_hasher;
+kernels_status kernels_file_hasher_new(kernels_hash_algorithm algorithm, kernels_file_hasher **hasher,
+                                       kernels_error *error);
+kernels_status kernels_file_hasher_run(kernels_file_hasher *hasher, const char *path, kernels_digest *digest,
+                                       uint64_t *size, kernels_error *error);
+void kernels_file_hasher_free(kernels_file_hasher *hasher); /* NULL allowed */
+
 /* ---- listing ---- */
 
 typedef enum kernels_entry_type {

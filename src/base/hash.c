@@ -11,6 +11,7 @@
 
 struct kernels_hash {
     EVP_MD_CTX *context;
+    kernels_hash_algorithm algorithm;
 };
 
 static const EVP_MD *message_digest(kernels_hash_algorithm algorithm) {
@@ -29,27 +30,37 @@ static kernels_status fail_openssl(kernels_error *error) {
     return kernels_fail(error, KERNELS_INTERNAL, "hashing failed in OpenSSL");
 }
 
+/* type NULL: that of before */
+static kernels_status begin(kernels_hash *hash, const EVP_MD *type, uint64_t total_size, kernels_error *error) {
+    bool begun = EVP_DigestInit_ex(hash->context, type, NULL) == 1;
+    if (begun && hash->algorithm == KERNELS_HASH_GIT_BLOB) {
+        char header[32];
+        int size = snprintf(header, sizeof header, "blob %llu", (unsigned long long)total_size);
+        begun = EVP_DigestUpdate(hash->context, header, (size_t)size + 1) == 1; /* with its NUL */
+    }
+    return begun ? KERNELS_OK : fail_openssl(error);
+}
+
 kernels_status kernels_hash_new(kernels_hash_algorithm algorithm, uint64_t total_size, kernels_hash **hash,
                                 kernels_error *error) {
     kernels_hash *made = kernels_calloc(1, sizeof *made);
     if (!made) {
         return kernels_fail_no_memory(error);
     }
+    made->algorithm = algorithm;
     made->context = EVP_MD_CTX_new();
-    if (!made->context || EVP_DigestInit_ex(made->context, message_digest(algorithm), NULL) != 1) {
+    kernels_status status =
+        made->context ? begin(made, message_digest(algorithm), total_size, error) : fail_openssl(error);
+    if (status != KERNELS_OK) {
         kernels_hash_free(made);
-        return fail_openssl(error);
-    }
-    if (algorithm == KERNELS_HASH_GIT_BLOB) {
-        char header[32];
-        int size = snprintf(header, sizeof header, "blob %llu", (unsigned long long)total_size);
-        if (EVP_DigestUpdate(made->context, header, (size_t)size + 1) != 1) { /* with its NUL */
-            kernels_hash_free(made);
-            return fail_openssl(error);
-        }
+        return status;
     }
     *hash = made;
     return KERNELS_OK;
+}
+
+kernels_status kernels_hash_restart(kernels_hash *hash, uint64_t total_size, kernels_error *error) {
+    return begin(hash, NULL, total_size, error);
 }
 
 kernels_status kernels_hash_update(kernels_hash *hash, const void *data, size_t size, kernels_error *error) {
@@ -62,6 +73,13 @@ kernels_status kernels_hash_digest(kernels_hash *hash, kernels_digest *digest, k
     bool done =
         copy && EVP_MD_CTX_copy_ex(copy, hash->context) == 1 && EVP_DigestFinal_ex(copy, digest->bytes, &size) == 1;
     EVP_MD_CTX_free(copy);
+    digest->size = size;
+    return done ? KERNELS_OK : fail_openssl(error);
+}
+
+kernels_status kernels_hash_finish(kernels_hash *hash, kernels_digest *digest, kernels_error *error) {
+    unsigned size = 0;
+    bool done = EVP_DigestFinal_ex(hash->context, digest->bytes, &size) == 1;
     digest->size = size;
     return done ? KERNELS_OK : fail_openssl(error);
 }

@@ -26,6 +26,10 @@ kernels_status kernels_hash_new(kernels_hash_algorithm algorithm, uint64_t total
 kernels_status kernels_hash_update(kernels_hash *hash, const void *data, size_t size, kernels_error *error);
 /* The hash can go on after it: the digest is that of everything so far. */
 kernels_status kernels_hash_digest(kernels_hash *hash, kernels_digest *digest, kernels_error *error);
+/* The same for one that is not continued: cheaper. Only restart and free may follow. */
+kernels_status kernels_hash_finish(kernels_hash *hash, kernels_digest *digest, kernels_error *error);
+/* As new, with the same algorithm. */
+kernels_status kernels_hash_restart(kernels_hash *hash, uint64_t total_size, kernels_error *error);
 void kernels_hash_free(kernels_hash *hash);
 kernels_status kernels_hash_bytes(kernels_hash_algorithm algorithm, const void *data, size_t size,
                                   kernels_digest *digest, kernels_error *error);

@@ -30,8 +30,28 @@ static kernels_entry_type type_of(mode_t mode) {
                            : KERNELS_ENTRY_OTHER;
 }
 
-static kernels_status classify(const walk *state, const char *full, kernels_entry *entry, kernels_error *error) {
+/* What the folder itself says about an entry, so that most need no look-up of their own. */
+static bool is_known(const struct dirent *item, kernels_entry *entry) {
+#ifdef DT_REG
+    entry->type = item->d_type == DT_REG ? KERNELS_ENTRY_FILE : KERNELS_ENTRY_DIRECTORY;
+    return item->d_type == DT_REG || item->d_type == DT_DIR;
+#else
+    (void)item;
+    (void)entry;
+    return false;
+#endif
+}
+
+static kernels_status classify(const walk *state, const struct dirent *item, kernels_entry *entry,
+                               kernels_error *error) {
     struct stat facts;
+    if (is_known(item, entry)) {
+        return KERNELS_OK;
+    }
+    KERNELS_CLEANUP_FREE char *full = kernels_path_join(state->root, entry->path);
+    if (!full) {
+        return kernels_fail_no_memory(error);
+    }
     if (lstat(full, &facts) != 0) {
         return kernels_fail_errno(error, errno, "cannot read `%s`", full);
     }
@@ -53,13 +73,12 @@ static size_t depth_of(const char *path) {
     return depth;
 }
 
-/* Adds the entry `name` of the folder `below` (relative, "" = root). */
-static kernels_status add_entry(walk *state, const char *below, const char *name, kernels_error *error) {
-    kernels_entry entry = {.path = kernels_path_join(below, name)};
-    KERNELS_CLEANUP_FREE char *full = entry.path ? kernels_path_join(state->root, entry.path) : NULL;
-    kernels_status status = full ? classify(state, full, &entry, error) : kernels_fail_no_memory(error);
+/* Adds the entry of the folder `below` (relative, "" = root). */
+static kernels_status add_entry(walk *state, const char *below, const struct dirent *item, kernels_error *error) {
+    kernels_entry entry = {.path = kernels_path_join(below, item->d_name)};
+    kernels_status status = entry.path ? classify(state, item, &entry, error) : kernels_fail_no_memory(error);
     if (status == KERNELS_OK && depth_of(entry.path) > KERNELS_LISTING_DEPTH_LIMIT) {
-        status = kernels_fail(error, KERNELS_LIMIT, "`%s` is nested deeper than %d folders", full,
+        status = kernels_fail(error, KERNELS_LIMIT, "`%s/%s` is nested deeper than %d folders", state->root, entry.path,
                               KERNELS_LISTING_DEPTH_LIMIT);
     }
     if (status == KERNELS_OK && state->listing.count >= KERNELS_LISTING_LIMIT) {
@@ -100,7 +119,7 @@ static kernels_status read_folder(walk *state, const char *below, kernels_error 
             break;
         }
         if (strcmp(item->d_name, ".") != 0 && strcmp(item->d_name, "..") != 0) {
-            status = add_entry(state, below, item->d_name, error);
+            status = add_entry(state, below, item, error);
         }
     }
     (void)closedir(stream);

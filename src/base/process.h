@@ -35,6 +35,9 @@ kernels_status kernels_process_run(const kernels_process_options *options, kerne
                                    kernels_error *error);
 void kernels_process_result_dispose(kernels_process_result *result);
 
+/* How many cores this process may run on; at least 1. */
+size_t kernels_core_count(void);
+
 /* Full path of a program on PATH, or NULL. Heap text. */
 char *kernels_process_find(const char *name);
 

@@ -188,6 +188,32 @@ static void slow_processes_are_stopped(void **state) {
     kernels_error_dispose(&error);
 }
 
+static void files_are_hashed_in_turn(void **state) {
+    static char large[600 * 1024]; /* more than one chunk */
+    const kernels_view contents[] = {
+        KERNELS_VIEW("hello\n"), {large, sizeof large}, {large, 256 * 1024}, KERNELS_VIEW("")};
+    static const kernels_hash_algorithm algorithms[] = {KERNELS_HASH_SHA256, KERNELS_HASH_GIT_BLOB};
+    kernels_error error = KERNELS_ERROR_INIT;
+    KERNELS_CLEANUP_FREE char *path = kernels_path_join(*state, "a");
+    memset(large, 'x', sizeof large);
+    for (size_t a = 0; a < 2; a++) {
+        kernels_file_hasher *hasher = NULL;
+        assert_ok(kernels_file_hasher_new(algorithms[a], &hasher, &error), error);
+        for (size_t i = 0; i < sizeof contents / sizeof *contents; i++) {
+            kernels_digest digest, wanted;
+            uint64_t size = 1;
+            assert_ok(kernels_file_write(path, contents[i], 0, &error), error);
+            assert_ok(kernels_file_hasher_run(hasher, path, &digest, &size, &error), error);
+            assert_ok(kernels_hash_bytes(algorithms[a], contents[i].data, contents[i].size, &wanted, &error), error);
+            assert_int_equal(size, contents[i].size);
+            assert_int_equal(digest.size, wanted.size);
+            assert_memory_equal(digest.bytes, wanted.bytes, wanted.size);
+        }
+        assert_int_equal(kernels_file_hasher_run(hasher, *state, &(kernels_digest){0}, NULL, NULL), KERNELS_IO);
+        kernels_file_hasher_free(hasher);
+    }
+}
+
 #define scratch_test(function) cmocka_unit_test_setup_teardown(function, make_scratch, remove_scratch)
 
 int main(void) {
@@ -199,6 +225,7 @@ int main(void) {
 #ifdef KERNELS_FAULTS
         scratch_test(failing_writes_leave_nothing),
 #endif
+        scratch_test(files_are_hashed_in_turn),
         cmocka_unit_test(processes_are_captured),
         cmocka_unit_test(slow_processes_are_stopped),
     };
