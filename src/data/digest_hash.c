@@ -8,7 +8,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/encode.h"
@@ -16,6 +15,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "base/process.h"
 #include "base/view.h"
 #include "data/metadata.h"
 #include "data/text.h"
@@ -86,6 +86,10 @@ static size_t broken_size(kernels_view text) {
 
 /* The path as a key: "/" for "\", U+FFFD for what is no UTF-8. */
 static void add_key(kernels_buffer *out, kernels_view path) {
+    if (kernels_view_is_utf8(path) && !kernels_view_contains(path, KERNELS_VIEW("\\"))) {
+        kernels_buffer_add_view(out, path);
+        return;
+    }
     while (path.size > 0) {
         size_t size = character_size(path);
         if (size == 0) {
@@ -119,9 +123,10 @@ typedef struct hashing {
     kernels_error error;
 } hashing;
 
-static kernels_status hash_file(const hashing *work, hashed_file *file, kernels_error *error) {
+static kernels_status hash_file(const hashing *work, kernels_file_hasher *hasher, hashed_file *file,
+                                kernels_error *error) {
     KERNELS_CLEANUP_FREE char *full = kernels_path_join(work->directory, file->path);
-    return full ? kernels_file_hash(full, work->algorithm, &file->digest, NULL, error) : kernels_fail_no_memory(error);
+    return full ? kernels_file_hasher_run(hasher, full, &file->digest, NULL, error) : kernels_fail_no_memory(error);
 }
 
 static void record_failure(hashing *work, size_t index, kernels_error *error) {
@@ -138,23 +143,27 @@ static void record_failure(hashing *work, size_t index, kernels_error *error) {
 /* Each thread's main function. A file that was taken is finished even after a failure elsewhere. */
 static void *hash_files(void *payload) {
     hashing *work = payload;
-    while (!atomic_load(&work->has_failed)) {
+    kernels_error error = KERNELS_ERROR_INIT;
+    kernels_file_hasher *hasher = NULL;
+    if (kernels_file_hasher_new(work->algorithm, &hasher, &error) != KERNELS_OK) {
+        record_failure(work, work->count, &error);
+    }
+    while (hasher && !atomic_load(&work->has_failed)) {
         size_t index = atomic_fetch_add(&work->next, 1);
-        kernels_error error = KERNELS_ERROR_INIT;
         if (index >= work->count) {
             break;
         }
-        if (hash_file(work, &work->files[index], &error) != KERNELS_OK) {
+        if (hash_file(work, hasher, &work->files[index], &error) != KERNELS_OK) {
             record_failure(work, index, &error);
         }
     }
+    kernels_file_hasher_free(hasher);
     return NULL;
 }
 
 /* How many threads help the caller's own. */
 static size_t helper_count(size_t files) {
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    size_t threads = cores < 1 ? 1 : (size_t)cores;
+    size_t threads = kernels_core_count();
     threads = threads > HASHING_THREADS_MAX ? HASHING_THREADS_MAX : threads;
     threads = threads > files ? files : threads;
     return threads ? threads - 1 : 0;
@@ -238,8 +247,18 @@ static int compare_files(const void *a, const void *b) {
     return strcmp(((const kernels_file_digest *)a)->path, ((const kernels_file_digest *)b)->path);
 }
 
+/* The listing is sorted, but keys may differ from names. */
+static bool is_sorted(const result *made) {
+    for (size_t i = 1; i < made->count; i++) {
+        if (compare_files(&made->files[i - 1], &made->files[i]) >= 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static kernels_status sort_files(const char *directory, result *made, kernels_error *error) {
-    if (made->count > 0) {
+    if (!is_sorted(made)) {
         qsort(made->files, made->count, sizeof(made->files[0]), compare_files);
     }
     for (size_t i = 1; i < made->count; i++) {

@@ -234,6 +234,35 @@ static void test_special_files(void **state) {
     remove_folder(folder);
 }
 
+/* More files than threads: whoever hashes a file, the digest is the same. */
+static void test_many_files(void **state) {
+    (void)state;
+    enum { COUNT = 300 };
+    char *folder = new_folder(), name[32], text[32];
+    kernels_error error = KERNELS_ERROR_INIT;
+    kernels_variant_digest digest = {0};
+    for (int i = 0; i < COUNT; i++) {
+        (void)snprintf(name, sizeof name, "d%d/f%03d.py", i % 3, i);
+        (void)snprintf(text, sizeof text, "content %d", i);
+        make_file(folder, name, kernels_view_of(text));
+    }
+    assert_ok(kernels_digest_hash_variant(KERNELS_DIGEST_SHA256, folder, &digest, &error), error);
+    assert_int_equal(digest.count, COUNT);
+    for (size_t i = 0; i < digest.count; i++) {
+        const char *path = digest.files[i].path; /* "d0/f012.py" */
+        kernels_digest hash;
+        kernels_buffer base64 = KERNELS_BUFFER_INIT(100);
+        assert_true(i == 0 || strcmp(digest.files[i - 1].path, path) < 0);
+        (void)snprintf(text, sizeof text, "content %d", 100 * (path[4] - '0') + 10 * (path[5] - '0') + path[6] - '0');
+        assert_ok(kernels_hash_bytes(KERNELS_HASH_SHA256, text, strlen(text), &hash, &error), error);
+        kernels_encode_base64(&base64, hash.bytes, hash.size);
+        assert_string_equal(kernels_buffer_text(&base64), digest.files[i].hash);
+        kernels_buffer_dispose(&base64);
+    }
+    kernels_variant_digest_dispose(&digest);
+    remove_folder(folder);
+}
+
 static kernels_status hash_once(void *payload, kernels_error *error) {
     kernels_variant_digest digest = {0};
     kernels_status status = kernels_digest_hash_variant(KERNELS_DIGEST_SHA256, payload, &digest, error);
@@ -351,7 +380,9 @@ static void test_no_memory(void **state) {
     const kernels_variant_digest digests[] = {{KERNELS_DIGEST_SHA256, files, 2, NULL},
                                               {KERNELS_DIGEST_SHA512, files, 1, NULL}};
     make_file(folder, "sub/a.py", KERNELS_VIEW("a"));
-    make_file(folder, "b.py", KERNELS_VIEW("b"));
+    for (char i = 0; i < 20; i++) {
+        make_file(folder, (char[]){'b', (char)('a' + i), '\0'}, KERNELS_VIEW("b"));
+    }
     print_message("hashing: %lu allocations failed in turn\n", torture(hash_once, folder));
     print_message("comparing: %lu allocations failed in turn\n", torture(validate_once, (void *)(uintptr_t)digests));
     remove_folder(folder);
@@ -360,7 +391,8 @@ static void test_no_memory(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_trees),         cmocka_unit_test(test_loader_trees), cmocka_unit_test(test_release_tree),
-        cmocka_unit_test(test_special_files), cmocka_unit_test(test_validate),     cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_special_files), cmocka_unit_test(test_many_files),   cmocka_unit_test(test_validate),
+        cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
