@@ -81,6 +81,16 @@ def tvm_ffi(table: dict) -> str:
     return names("tvm_ffi_names", [(name, minor(table["abi"], 0)) for name in table["symbols"]])
 
 
+def normal(version: str) -> str:
+    """Numbers without trailing zeros ("7.0.0" -> "7"), as the check compares them; other texts as they are."""
+    parts = version.split(".")
+    if not all(part.isdigit() for part in parts):
+        return version
+    while len(parts) > 1 and int(parts[-1]) == 0:
+        parts.pop()
+    return ".".join(str(int(part)) for part in parts)
+
+
 def version_key(policy: dict):
     return [int(part) for part in policy["name"].split("_")[1:]]
 
@@ -96,7 +106,7 @@ def manylinux(table: dict) -> str:
         for arch, sets in policy["symbol_versions"].items():
             for dep, versions in sets.items():
                 for version in versions:
-                    key = (archs.index(arch), deps.index(dep), version)
+                    key = (archs.index(arch), deps.index(dep), normal(version))
                     rows[key] = rows.get(key, 0) | 1 << i
         for library in policy["lib_whitelist"]:
             libraries[library] = libraries.get(library, 0) | 1 << i
@@ -106,7 +116,8 @@ def manylinux(table: dict) -> str:
     for a, arch in enumerate(archs):
         for d, dep in enumerate(deps):
             mask = sum(1 << i for i, policy in enumerate(policies) if dep in policy["symbol_versions"].get(arch, {}))
-            keys.append(f"{{{a}, {d}, {mask:#x}}}")
+            own = [i for i, row in enumerate(sorted(rows)) if row[:2] == (a, d)]
+            keys.append(f"{{{mask:#x}, {own[0] if own else 0}, {len(own)}}}")
     text = "const kernels_abi_policy kernels_abi_policies[] = {\n"
     text += "".join(f'    {{"{policy["name"]}", "{" ".join(policy["aliases"])}"}},\n' for policy in policies)
     text += f"}};\nconst size_t kernels_abi_policy_count = {len(policies)};\n\n"
@@ -116,11 +127,9 @@ def manylinux(table: dict) -> str:
     text += f"const char *const kernels_abi_deps[] = {{{', '.join(json.dumps(dep) for dep in deps)}}};\n"
     text += f"const size_t kernels_abi_dep_count = {len(deps)};\n\n"
     text += numbers("kernels_abi_dep_rows", "kernels_abi_dep_row", keys).removeprefix("static ")
-    text += f"const size_t kernels_abi_dep_row_count = {len(keys)};\n\n"
-    offsets = [f"{{{arch}, {dep}, {block.add(version)}, {mask:#x}}}" for (arch, dep, version), mask in sorted(rows.items())]
+    offsets = [f"{{{block.add(version)}, {mask:#x}}}" for (_, _, version), mask in sorted(rows.items())]
     text += block.c("kernels_abi_version_text").removeprefix("static ")
     text += numbers("kernels_abi_version_rows", "kernels_abi_version_row", offsets).removeprefix("static ")
-    text += f"const size_t kernels_abi_version_row_count = {len(offsets)};\n\n"
     text += "const kernels_abi_library_row kernels_abi_library_rows[] = {\n"
     text += "".join(f'    {{"{name}", {mask:#x}}},\n' for name, mask in sorted(libraries.items()))
     text += f"}};\nconst size_t kernels_abi_library_row_count = {len(libraries)};\n\n"

@@ -46,6 +46,8 @@ KERNELS_API kernels_abi_format kernels_abi_recognise(kernels_view bytes);
 typedef enum kernels_abi_flags {
     /* ELF: only the first static symbol table, as released checkers read it; for comparison with them. */
     KERNELS_ABI_SYMTAB_ONLY = 1,
+    /* List the exports too, which means a look at the name of every defined symbol. */
+    KERNELS_ABI_EXPORTS = 2,
 } kernels_abi_flags;
 
 /* A library and version that an object asks the loader for ("GLIBC_2.34" of "libc.so.6"). */
@@ -89,7 +91,7 @@ typedef struct kernels_abi_image {
     size_t version_count; /* with the empty one at 0 */
     const kernels_abi_symbol *symbols;
     size_t symbol_count;
-    kernels_abi_texts exports; /* PyInit_*, __tvm_ffi_*, TORCH_LIBRARY initialisers: what a kernel is entered by */
+    kernels_abi_texts exports; /* with KERNELS_ABI_EXPORTS: PyInit_*, __tvm_ffi_*, what a kernel is entered by */
     size_t defined_count;
     const kernels_abi_gpu_arch *gpu_archs; /* ascending, each once */
     size_t gpu_arch_count;

@@ -181,7 +181,13 @@ static kernels_status check_file_name(const kernels_abi_object *object, kernels_
 static kernels_status check_everything(const kernels_abi_object *object, const kernels_abi_limits *limits,
                                        kernels_abi_collector *collector, kernels_error *error) {
     size_t policy;
-    KERNELS_TRY(kernels_abi_policy_find(limits->manylinux, &policy, error));
+    kernels_error reason = KERNELS_ERROR_INIT;
+    if (kernels_abi_policy_find(limits->manylinux, &policy, &reason) != KERNELS_OK) {
+        kernels_status status = kernels_fail(error, reason.status, "%s cannot be checked: %s", object->path,
+                                             kernels_error_message(&reason));
+        kernels_error_dispose(&reason);
+        return status;
+    }
     for (size_t i = 0; i < object->part_count; i++) {
         KERNELS_TRY(require_symbols(&object->parts[i], error));
     }

@@ -76,20 +76,15 @@ static size_t find_dep(kernels_view dep) {
     return SIZE_MAX;
 }
 
-/* Policies whose list holds this version: numbers by value, anything else by text. */
-static uint32_t listed(size_t arch, size_t dep, const verdict *wanted, kernels_view text) {
-    uint32_t policies = 0;
-    for (size_t i = 0; i < kernels_abi_version_row_count; i++) {
-        const kernels_abi_version_row *row = &kernels_abi_version_rows[i];
-        kernels_version number;
-        if (row->arch != arch || row->dep != dep) {
-            continue;
+/* Policies that do not object to a version: numbers are compared by value (both are written without trailing zeros),
+ * anything else by text. */
+static uint32_t allowed_by(size_t arch, size_t dep, kernels_view version) {
+    const kernels_abi_dep_row *row = &kernels_abi_dep_rows[arch * kernels_abi_dep_count + dep];
+    uint32_t policies = ~row->policies;
+    for (size_t i = row->first; i < (size_t)row->first + row->count; i++) {
+        if (kernels_view_equal_text(version, kernels_abi_version_text + kernels_abi_version_rows[i].text)) {
+            policies |= kernels_abi_version_rows[i].policies;
         }
-        kernels_view listed_text = kernels_view_of(kernels_abi_version_text + row->text);
-        bool is_same = wanted->is_number ? kernels_abi_version_read(listed_text, &number) &&
-                                               kernels_version_compare(&number, &wanted->number) == 0
-                                         : kernels_view_equal(listed_text, text);
-        policies |= is_same ? row->policies : 0;
     }
     return policies;
 }
@@ -110,8 +105,7 @@ static void judge(size_t arch, kernels_view name, verdict *result) {
         kernels_abi_version_print(&result->number, result->normalised);
         result->version = kernels_view_of(result->normalised);
     }
-    uint32_t concerned = kernels_abi_dep_rows[arch * kernels_abi_dep_count + dep].policies;
-    result->allowed = ~concerned | listed(arch, dep, result, text);
+    result->allowed = allowed_by(arch, dep, result->version);
 }
 
 /* Policy 0 is "linux": it promises nothing and knows no machine. */
@@ -205,8 +199,9 @@ static kernels_status check_forbidden(const kernels_abi_part *part, size_t polic
         if ((row->policies >> policy & 1) == 0 || !is_needed(image, row->library)) {
             continue;
         }
+        kernels_view symbol = kernels_view_of(row->symbol);
         for (size_t j = 0; j < image->symbol_count; j++) {
-            if (!kernels_view_equal_text(image->symbols[j].name, row->symbol)) {
+            if (!kernels_view_equal(image->symbols[j].name, symbol)) {
                 continue;
             }
             const kernels_abi_draft draft = {.kind = KERNELS_ABI_FORBIDDEN_SYMBOL,
@@ -244,8 +239,7 @@ static kernels_status check_reference_symbol(const kernels_abi_part *part, size_
     }
     kernels_abi_version_print(&one.number, one.normalised);
     one.version = kernels_view_of(one.normalised);
-    uint32_t concerned = kernels_abi_dep_rows[arch * kernels_abi_dep_count + index].policies;
-    one.allowed = ~concerned | listed(arch, index, &one, text);
+    one.allowed = allowed_by(arch, index, one.version);
     if ((one.allowed >> policy & 1) != 0) {
         return KERNELS_OK;
     }

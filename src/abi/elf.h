@@ -51,6 +51,7 @@ typedef struct kernels_elf_tables {
     kernels_bytes needs;    /* needed versions */
     uint32_t need_count;    /* entries of needs */
     bool is_static;
+    size_t first; /* symbol to begin with */
 } kernels_elf_tables;
 
 static inline size_t kernels_elf_symbol_size(const kernels_elf *elf) { return elf->is_64_bit ? 24 : 16; }

@@ -204,6 +204,7 @@ static kernels_status find_tables(const kernels_elf *elf, const dynamic *values,
                                   kernels_error *error) {
     uint64_t count;
     kernels_bytes bytes;
+    tables->first = 1;
     KERNELS_TRY(map(elf, values->symtab, "symbol table", &bytes, error));
     KERNELS_TRY(count_symbols(elf, values, &count, error));
     if (count == 0 && values->hash == 0 && values->gnu_hash == 0) {

@@ -99,7 +99,7 @@ static kernels_status add_defined(kernels_abi_part *part, const kernels_elf_tabl
         kernels_bytes_text(tables->strings, raw.name, &name) && kernels_view_is_utf8(name)) {
         part->image.unique_symbol = name;
     }
-    if (kernels_abi_is_entry(tables->strings.data + raw.name, tables->strings.size - raw.name) &&
+    if (part->lists_exports && kernels_abi_is_entry(tables->strings.data + raw.name, tables->strings.size - raw.name) &&
         kernels_bytes_text(tables->strings, raw.name, &name) && kernels_view_is_utf8(name)) {
         return kernels_abi_list_add(&part->exports, name, error);
     }
@@ -148,7 +148,7 @@ static kernels_status add_undefined(const kernels_elf *elf, const kernels_elf_ta
 static kernels_status read_all(const kernels_elf *elf, const kernels_elf_tables *tables, const version_map *map,
                                kernels_error *error) {
     size_t size = kernels_elf_symbol_size(elf), count = tables->symbols.size / size;
-    for (size_t i = 1; i < count; i++) {
+    for (size_t i = tables->first; i < count; i++) {
         raw_symbol raw = load_symbol(elf, tables->symbols.data + i * size);
         if (raw.section != 0) {
             KERNELS_TRY(add_defined(elf->part, tables, raw, error));

@@ -106,6 +106,7 @@ static kernels_status read_part(kernels_abi_object *object, kernels_bytes bytes,
     KERNELS_TRY(kernels_abi_part_init(part, object->path, bytes, error));
     object->part_count++;
     part->symtab_only = (flags & KERNELS_ABI_SYMTAB_ONLY) != 0;
+    part->lists_exports = (flags & KERNELS_ABI_EXPORTS) != 0;
     part->image.format = object->format;
     kernels_status status = object->format == KERNELS_ABI_ELF  ? kernels_abi_read_elf(part, error)
                             : object->format == KERNELS_ABI_PE ? kernels_abi_read_pe(part, error)

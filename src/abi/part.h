@@ -14,10 +14,10 @@ typedef struct kernels_abi_list {
 } kernels_abi_list;
 
 typedef struct kernels_abi_part {
-    kernels_abi_image image; /* complete after kernels_abi_part_finish */
-    const char *path;        /* for messages */
-    kernels_bytes bytes;     /* the file, or the slice */
-    bool symtab_only;
+    kernels_abi_image image;         /* complete after kernels_abi_part_finish */
+    const char *path;                /* for messages */
+    kernels_bytes bytes;             /* the file, or the slice */
+    bool symtab_only, lists_exports; /* kernels_abi_flags */
     /* Why the symbols could not be read. Checks of symbols give it; others need not care. */
     kernels_error symbols_error;
     kernels_abi_symbol *symbols;

@@ -237,7 +237,10 @@ static void read_segments(const kernels_elf *elf) {
 /* The tables of one SHT_SYMTAB or SHT_DYNSYM section. */
 static kernels_status section_tables(const kernels_elf *elf, const kernels_elf_section *section,
                                      kernels_elf_tables *tables, kernels_error *error) {
-    *tables = (kernels_elf_tables){.is_static = section->type == KERNELS_ELF_SYMTAB};
+    bool is_static = section->type == KERNELS_ELF_SYMTAB;
+    /* Static tables begin with local symbols, often most of them, none of which is undefined. */
+    bool skips_locals = is_static && !elf->part->symtab_only && section->info > 0;
+    *tables = (kernels_elf_tables){.is_static = is_static, .first = skips_locals ? section->info : 1};
     KERNELS_TRY(kernels_elf_section_bytes(elf, section, &tables->symbols, error));
     return kernels_elf_linked_bytes(elf, section->link, &tables->strings, error);
 }
@@ -256,12 +259,12 @@ static kernels_status section_versions(const kernels_elf *elf, kernels_elf_table
     return KERNELS_OK;
 }
 
-/* What loaders never see, and dynamic symbols of a file without a dynamic table. */
-static kernels_status read_symbol_sections(kernels_elf *elf, bool has_dynamic_symbols, kernels_error *error) {
+/* Tables that only section headers tell about, for files without a dynamic table: loaders see none of them. */
+static kernels_status read_symbol_sections(kernels_elf *elf, kernels_error *error) {
     kernels_elf_tables tables;
     for (uint64_t i = 1; i < elf->section_count; i++) {
         kernels_elf_section section = kernels_elf_section_at(elf, i);
-        if (section.type == KERNELS_ELF_DYNSYM && !has_dynamic_symbols && !elf->part->symtab_only) {
+        if (section.type == KERNELS_ELF_DYNSYM && !elf->part->symtab_only) {
             KERNELS_TRY(section_tables(elf, &section, &tables, error));
             KERNELS_TRY(section_versions(elf, &tables, error));
             elf->part->image.has_dynamic = true;
@@ -300,17 +303,17 @@ static kernels_status read_device_code(const kernels_elf *elf, kernels_error *er
     return KERNELS_OK;
 }
 
+/* A shared object's static table repeats its dynamic one, in other words and far from it, so it is left alone: the
+ * findings of a library do not change when it is stripped. */
 static kernels_status read_symbols(kernels_elf *elf, kernels_error *error) {
     kernels_elf_tables tables = {0};
     bool found = false;
-    if (!elf->part->symtab_only) {
-        KERNELS_TRY(kernels_elf_read_dynamic(elf, &tables, &found, error));
-        if (found) {
-            KERNELS_TRY(kernels_elf_read_symbols(elf, &tables, error));
-        }
+    if (elf->part->symtab_only) {
+        return read_symbol_sections(elf, error);
     }
-    KERNELS_TRY(read_symbol_sections(elf, found, error));
-    return elf->part->symtab_only ? KERNELS_OK : read_device_code(elf, error);
+    KERNELS_TRY(kernels_elf_read_dynamic(elf, &tables, &found, error));
+    KERNELS_TRY(found ? kernels_elf_read_symbols(elf, &tables, error) : read_symbol_sections(elf, error));
+    return read_device_code(elf, error);
 }
 
 /* Links of symbol tables belong to the headers: a file where they are wrong is refused as a whole. */

@@ -194,7 +194,7 @@ static kernels_status read_symbol(const macho *file, const uint8_t *from, kernel
         return kernels_abi_part_add_symbol(file->part, &symbol, error);
     }
     file->part->image.defined_count++;
-    if (kernels_abi_is_entry((const uint8_t *)symbol.name.data, symbol.name.size) &&
+    if (file->part->lists_exports && kernels_abi_is_entry((const uint8_t *)symbol.name.data, symbol.name.size) &&
         kernels_view_is_utf8(symbol.name)) {
         return kernels_abi_list_add(&file->part->exports, symbol.name, error);
     }

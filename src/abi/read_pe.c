@@ -201,7 +201,7 @@ static kernels_status read_exports(const pe *file, kernels_error *error) {
         kernels_view name;
         KERNELS_TRY(map_text(file, kernels_cursor_u32(&cursor), &name, error));
         file->part->image.defined_count++;
-        if (kernels_abi_is_entry((const uint8_t *)name.data, name.size)) {
+        if (file->part->lists_exports && kernels_abi_is_entry((const uint8_t *)name.data, name.size)) {
             KERNELS_TRY(kernels_abi_list_add(&file->part->exports, name, error));
         }
     }

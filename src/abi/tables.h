@@ -46,20 +46,17 @@ extern const char *const kernels_abi_deps[]; /* "GLIBC", ... */
 extern const size_t kernels_abi_dep_count;
 
 typedef struct kernels_abi_dep_row {
-    uint8_t arch, dep;
-    uint32_t policies; /* that say anything about it */
+    uint32_t policies;     /* that say anything about it */
+    uint16_t first, count; /* its versions: rows of kernels_abi_version_rows */
 } kernels_abi_dep_row;
 extern const kernels_abi_dep_row kernels_abi_dep_rows[]; /* [arch * kernels_abi_dep_count + dep] */
-extern const size_t kernels_abi_dep_row_count;
 
 typedef struct kernels_abi_version_row {
-    uint8_t arch, dep;
-    uint16_t text;     /* offset into kernels_abi_version_text */
+    uint16_t text;     /* offset into kernels_abi_version_text; numbers without trailing zeros */
     uint32_t policies; /* that allow it */
 } kernels_abi_version_row;
 extern const char kernels_abi_version_text[];
-extern const kernels_abi_version_row kernels_abi_version_rows[]; /* ascending by arch, dep */
-extern const size_t kernels_abi_version_row_count;
+extern const kernels_abi_version_row kernels_abi_version_rows[];
 
 typedef struct kernels_abi_library_row {
     const char *name; /* "libc.so.6" */

@@ -107,7 +107,7 @@ static kernels_status add_image(together *all, const kernels_abi_image *image, c
  * already. */
 static kernels_status add_library(together *all, const char *path, const char *name, kernels_error *error) {
     kernels_abi_object *object = NULL;
-    if (kernels_abi_object_open(path, 0, &object, NULL) != KERNELS_OK) {
+    if (kernels_abi_object_open(path, KERNELS_ABI_EXPORTS, &object, NULL) != KERNELS_OK) {
         return KERNELS_OK;
     }
     kernels_status status = add_image(all, kernels_abi_object_image(object, 0), name, error);

@@ -64,7 +64,8 @@ static kernels_status read_version(const kernels_arguments *arguments, const cha
 
 static kernels_status read_limits(const kernels_arguments *arguments, kernels_abi_scan *scan, kernels_error *error) {
     scan->limits.manylinux = kernels_arguments_text(arguments, "manylinux");
-    scan->flags = kernels_arguments_flag(arguments, "reference-symbols") ? KERNELS_ABI_SYMTAB_ONLY : 0;
+    scan->flags = (kernels_arguments_flag(arguments, "reference-symbols") ? KERNELS_ABI_SYMTAB_ONLY : 0u) |
+                  (kernels_arguments_flag(arguments, "json") ? KERNELS_ABI_EXPORTS : 0u);
     KERNELS_TRY(read_version(arguments, "macos", &scan->limits.macos, error));
     KERNELS_TRY(read_version(arguments, "python-abi", &scan->limits.python, error));
     return read_version(arguments, "torch-stable-abi", &scan->limits.torch, error);

@@ -226,7 +226,8 @@ static int run(const kernels_arguments *arguments, void *payload) {
     kernels_error error = KERNELS_ERROR_INIT;
     kernels_abi_object *object = NULL;
     kernels_buffer out = KERNELS_BUFFER_INIT(KERNELS_BUFFER_DEFAULT_LIMIT);
-    kernels_status status = kernels_abi_object_open(kernels_arguments_positional(arguments, 0), 0, &object, &error);
+    kernels_status status =
+        kernels_abi_object_open(kernels_arguments_positional(arguments, 0), KERNELS_ABI_EXPORTS, &object, &error);
     if (status == KERNELS_OK) {
         status = show(object, kernels_arguments_flag(arguments, "json"), &out, &error);
     }
