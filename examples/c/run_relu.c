@@ -105,8 +105,7 @@ int main(int argc, char **argv) {
     if (kernels_context_new(&context_options, &context, &error)) {
         return failed(&error);
     }
-    /* for_native: of the builds that fit this machine, one that C can call */
-    kernels_load_options load_options = {.has_version = true, .version = version, .for_native = true};
+    kernels_load_options load_options = {.has_version = true, .version = version};
     kernels_kernel *kernel = NULL;
     kernels_status status = kernels_load(context, repo_id, &load_options, &kernel, &error);
     int code = status ? failed(&error) : use_kernel(kernel);

@@ -55,7 +55,7 @@ typedef struct kernels_load_options {
     const char *revision;   /* branch, tag or commit; exactly one of version and revision */
     const char *backend;    /* NULL = detected */
     bool trust_remote_code; /* also publishers that are not trusted */
-    bool for_native;        /* reject variants that C cannot call (set by the runtime) */
+    bool for_python;        /* also variants that only Python can load; false: those that C can call */
     bool no_verify;         /* skip the digest check */
 } kernels_load_options;
 

@@ -802,7 +802,7 @@ static kernels_status load_unlocked(const load_request *request, kernels_kernel 
 
 static PyObject *module_load(PyObject *module, PyObject *arguments) {
     const module_state *state = PyModule_GetState(module);
-    load_request request = {.options.for_native = true};
+    load_request request = {.is_local = 0};
     PyObject *version;
     int trust;
     if (!PyArg_ParseTuple(arguments, "spOzzpzO:load", &request.repo_id, &request.is_local, &version,

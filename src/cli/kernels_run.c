@@ -78,7 +78,6 @@ static kernels_status parse_revision(run_target *target, const char *revision, k
 }
 
 static kernels_status parse_target(run_target *target, kernels_error *error) {
-    target->load.for_native = true;
     if (kernels_file_is_directory(target->text)) {
         return KERNELS_OK;
     }

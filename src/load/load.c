@@ -10,7 +10,7 @@ static kernels_status make_request(kernels_context *context, const kernels_load_
                                    kernels_request *request, kernels_error *error) {
     *request = (kernels_request){.context = context,
                                  .trust_remote_code = options->trust_remote_code,
-                                 .for_native = options->for_native,
+                                 .for_native = !options->for_python,
                                  .no_verify = options->no_verify,
                                  .overrides = getenv("LOCAL_KERNELS")};
     return kernels_system_select_backend(&context->system, options->backend, &request->system, error);

@@ -54,7 +54,7 @@ static uint64_t parse_number(const char *text) {
 }
 
 static command_line parse(int argc, char **argv) {
-    command_line line = {.kernel = ""};
+    command_line line = {.kernel = "", .options.for_python = true};
     for (int i = 1; i < argc; i++) {
         const char *word = argv[i];
         if (strcmp(word, "--version") == 0 && i + 1 < argc) {
@@ -67,7 +67,7 @@ static command_line parse(int argc, char **argv) {
         } else if (strcmp(word, "--local") == 0) {
             line.is_local = true;
         } else if (strcmp(word, "--native") == 0) {
-            line.options.for_native = true;
+            line.options.for_python = false;
         } else if (strcmp(word, "--trust") == 0) {
             line.options.trust_remote_code = true;
         } else if (strcmp(word, "--no-verify") == 0) {

@@ -61,7 +61,7 @@ static int setup(void **state) {
 /* The kernel of the fixture, once the test has done to its files what it wanted. */
 static void load(fixture *f) {
     const kernels_context_options options = {.offline = true};
-    const kernels_load_options load_options = {.for_native = true};
+    const kernels_load_options load_options = {0};
     PLUGIN_OR_SKIP(f->plugin);
     f->options.plugin = f->plugin;
     assert_ok(kernels_context_new(&options, &f->context, &f->error), f->error);
@@ -423,7 +423,7 @@ static void *thread_main(void *payload) {
     kernels_kernel *kernel = NULL;
     kernels_function *relu = NULL;
     const kernels_context_options options = {.offline = true};
-    const kernels_load_options load_options = {.for_native = true};
+    const kernels_load_options load_options = {0};
     const kernels_function_options function_options = {.plugin = f->plugin};
     const char *failed = NULL;
     if (kernels_context_new(&options, &context, NULL) ||
