@@ -52,6 +52,7 @@ static void test_load_local(void **state) {
     write_file(root, "build/torch-cpu/__init__.py", "");
     write_file(root, "build/torch-tpu/aot/f.cpu.0.mlirbc", "");
     const kernels_context_options options = {.cache_directory = root, .offline = true, .system = &system};
+    const kernels_load_options load_options = {.for_python = true};
     kernels_context *context = NULL;
     assert_int_equal(kernels_context_new(&options, &context, NULL), KERNELS_OK);
     unsigned long n = 0;
@@ -60,7 +61,7 @@ static void test_load_local(void **state) {
         kernels_kernel *kernel = NULL;
         kernels_error error = KERNELS_ERROR_INIT;
         kernels_fault_arm(KERNELS_FAULT_ALLOCATE, n);
-        status = kernels_load_local(context, root, NULL, &kernel, &error);
+        status = kernels_load_local(context, root, &load_options, &kernel, &error);
         kernels_fault_arm(KERNELS_FAULT_ALLOCATE, 0);
         if (status == KERNELS_OK) {
             assert_true(kernels_kernel_is_verified(kernel));
