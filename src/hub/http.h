@@ -64,6 +64,7 @@ typedef struct kernels_http_request {
     bool is_part;               /* of a file: `size` bytes from `offset` on; the sink gets only those */
     uint64_t offset;
     bool is_cut; /* the answer may go on behind `size`: it is then broken off */
+    void *owner; /* for the source that made it */
 } kernels_http_request;
 
 typedef struct kernels_http_response {

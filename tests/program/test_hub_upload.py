@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writing to a Hub: repositories, branches, commits, large files, pull requests."""
 import json
+import threading
 
 import pytest
 from hub_fixtures import Driver
@@ -149,11 +150,37 @@ def test_parts(driver, scripted, local):
     scripted.chunk_size = 100_000
     driver.ok("commit", "kernel", "a/b", "v1", "m", f"+big={local('b', content)}")
     assert scripted.files == {"big": content}
-    assert [len(request.body) for request in scripted.sent("PUT")] == [100_000, 100_000, 50_000]
+    assert sorted(len(request.body) for request in scripted.sent("PUT")) == [50_000, 100_000, 100_000]
     complete, = scripted.sent(part="/complete/")
     assert [part["partNumber"] for part in complete.json["parts"]] == [1, 2, 3]
     assert complete.json["parts"][0]["etag"] == f'"part-{sha256(content)}.1"'
     assert "authorization" not in complete.headers
+
+
+@pytest.mark.parametrize("chunk_size", [0, 100])
+def test_content_goes_several_at_a_time(driver, scripted, local, chunk_size):
+    """Four files, or the four parts of one, arrive before any of them is answered."""
+    together = threading.Barrier(4, timeout=60)
+
+    def wait(handler):
+        together.wait()
+        return False
+
+    scripted.lfs_threshold = 1
+    scripted.chunk_size = chunk_size
+    contents = [bytes([i]) * 400 for i in range(1 if chunk_size else 4)]
+    scripted.rule("PUT", "/put/", wait)
+    driver.ok("commit", "kernel", "a/b", "v1", "m", *(f"+f{i}={local(f'f{i}', text)}" for i, text in enumerate(contents)))
+    assert scripted.files == {f"f{i}": text for i, text in enumerate(contents)}
+    assert len(scripted.sent("PUT")) == 4 and len(scripted.sent(part="/verify/")) == len(contents)
+
+
+def test_one_part_fails(driver, scripted, local):
+    scripted.lfs_threshold = 1
+    scripted.chunk_size = 100
+    scripted.rule("PUT", ".3", status(403))
+    text = driver.fails("FORBIDDEN 403", "commit", "kernel", "a/b", "v1", "m", f"+big={local('b', b'x' * 1000)}")
+    assert "cannot upload big" in text and scripted.sent(part="/complete/") == [] and scripted.sent(part="/commit/") == []
 
 
 def test_senseless_parts(driver, scripted, local):
