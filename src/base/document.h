@@ -56,7 +56,7 @@ typedef struct kernels_document {
 } kernels_document;
 
 /* Bounds for hostile input: nesting and size. Deeper input is KERNELS_LIMIT, never a crash. */
-#define KERNELS_JSON_DEPTH_LIMIT 1024
+#define KERNELS_JSON_DEPTH_LIMIT 256
 #define KERNELS_TOML_DEPTH_LIMIT 128
 #define KERNELS_DOCUMENT_SIZE_LIMIT ((size_t)256 * 1024 * 1024)
 

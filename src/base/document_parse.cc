@@ -408,6 +408,10 @@ class TomlBuilder {
     TomlBuilder(kernels_arena *arena, kernels_view text) : arena_(arena), text_(text) {
         line_begins_.push_back(0);
         for (size_t i = 0; i < text.size; i++) {
+            if (i % block_size == 0) {
+                blocks_.push_back(characters_);
+            }
+            characters_ += begins_character(i);
             if (text.data[i] == '\n') {
                 line_begins_.push_back(i + 1);
             }
@@ -431,18 +435,44 @@ class TomlBuilder {
     bool too_deep = false;
 
   private:
-    kernels_position byte_position(const toml::source_position &source) const {
-        kernels_position position = position_of(source);
-        if (source.line == 0 || source.line > line_begins_.size()) {
-            return position;
+    static constexpr size_t block_size = 64;
+
+    bool begins_character(size_t at) const { return (static_cast<unsigned char>(text_.data[at]) & 0xC0) != 0x80; }
+
+    /* How many characters begin before a byte. */
+    size_t characters_before(size_t at) const {
+        size_t block = at / block_size;
+        size_t count = block < blocks_.size() ? blocks_[block] : characters_;
+        for (size_t i = block * block_size; i < at; i++) {
+            count += begins_character(i);
         }
-        size_t at = line_begins_[source.line - 1], begin = at;
-        for (uint32_t column = 1; column < source.column && at < text_.size; column++) {
-            at++;
-            while (at < text_.size && (static_cast<unsigned char>(text_.data[at]) & 0xC0) == 0x80) {
-                at++;
+        return count;
+    }
+
+    /* Where the character of that number begins. Lines may be a megabyte long: no scan from their beginning. */
+    size_t byte_of(size_t character) const {
+        size_t block =
+            static_cast<size_t>(std::upper_bound(blocks_.begin(), blocks_.end(), character) - blocks_.begin());
+        if (block == 0 || character >= characters_) {
+            return text_.size;
+        }
+        size_t at = (block - 1) * block_size;
+        for (size_t count = blocks_[block - 1]; at < text_.size; at++) {
+            if (begins_character(at) && count++ == character) {
+                break;
             }
         }
+        return at;
+    }
+
+    kernels_position byte_position(const toml::source_position &source) const {
+        kernels_position position = position_of(source);
+        if (source.line == 0 || source.line > line_begins_.size() || source.column == 0) {
+            return position;
+        }
+        size_t begin = line_begins_[source.line - 1];
+        size_t at = characters_ == text_.size ? std::min(begin + source.column - 1, text_.size)
+                                              : byte_of(characters_before(begin) + source.column - 1);
         position.column = static_cast<uint32_t>(at - begin + 1);
         return position;
     }
@@ -550,6 +580,8 @@ class TomlBuilder {
     kernels_arena *arena_;
     kernels_view text_;
     std::vector<size_t> line_begins_;
+    std::vector<size_t> blocks_; /* characters before each block of bytes */
+    size_t characters_ = 0;      /* in the whole text */
 };
 
 /* Dotted keys and headers nest without brackets, so the parser's own limit does not see them. */

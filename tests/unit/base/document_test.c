@@ -118,6 +118,33 @@ static void toml_keeps_order_and_positions(void **state) {
     kernels_document_dispose(&document);
 }
 
+/* One line of several hundred kilobytes: every position is right, and found without scanning the line again. */
+static void long_toml_lines_have_positions(void **state) {
+    (void)state;
+    enum { COUNT = 60000 };
+    static const char *const items[] = {"\"\xc3\xa9\",", "\"\xe2\x82\xac\",", "[1],", "{a=1},", "\"xx\",", "12,"};
+    kernels_error error = KERNELS_ERROR_INIT;
+    kernels_document document = {0};
+    kernels_buffer text = KERNELS_BUFFER_INIT(KERNELS_BUFFER_DEFAULT_LIMIT);
+    kernels_buffer_add_text(&text, "# \xc3\xa9\nx=[");
+    for (size_t i = 0; i < COUNT; i++) {
+        kernels_buffer_add_text(&text, items[i % 6]);
+    }
+    kernels_buffer_add_text(&text, "]\n");
+    assert_ok(kernels_toml_parse(kernels_buffer_view(&text), "build.toml", &document, &error), error);
+    const kernels_node *list = kernels_node_find(document.root, "x");
+    assert_int_equal(list->count, COUNT);
+    size_t column = 4;
+    for (size_t i = 0; i < COUNT; i++) {
+        assert_int_equal(list->as.items[i]->begin.line, 2);
+        assert_int_equal(list->as.items[i]->begin.column, column);
+        column += strlen(items[i % 6]);
+    }
+    assert_int_equal(list->end.column, column + 1);
+    kernels_document_dispose(&document);
+    kernels_buffer_dispose(&text);
+}
+
 static void toml_errors_have_a_position(void **state) {
     (void)state;
     kernels_error error = KERNELS_ERROR_INIT;
@@ -214,6 +241,7 @@ int main(void) {
         cmocka_unit_test(json_refuses_what_the_rfc_refuses),
         cmocka_unit_test(deep_json_is_refused),
         cmocka_unit_test(toml_keeps_order_and_positions),
+        cmocka_unit_test(long_toml_lines_have_positions),
         cmocka_unit_test(toml_errors_have_a_position),
         cmocka_unit_test(writer_is_byte_exact),
         cmocka_unit_test(a_document_is_written_as_it_was_read),
