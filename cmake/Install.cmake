@@ -2,7 +2,7 @@
 #   lib/       libkernels.so, pkg-config file, CMake package
 #   include/   public headers
 #   bin/       kernels, kernel-builder          (src/cli/CMakeLists.txt)
-#   libexec/   kernels/kernels-serve            (likewise)
+#   libexec/   kernels/kernels-{serve,mirror}   (likewise)
 #   share/     man page and completions, printed by the programs themselves
 # Templates and environment locks are compiled into the programs.
 include(CMakePackageConfigHelpers)

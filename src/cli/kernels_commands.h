@@ -14,6 +14,7 @@ extern const kernels_command kernels_command_info;        /* kernels_info.c */
 extern const kernels_command kernels_command_inspect;     /* kernels_inspect.c */
 extern const kernels_command kernels_command_versions;    /* kernels_versions.c */
 extern const kernels_command kernels_command_run;         /* kernels_run.c */
+extern const kernels_command kernels_command_mirror;      /* kernels_mirror_command.c */
 extern const kernels_command kernels_command_serve;       /* kernels_serve_command.c */
 extern const kernels_command kernels_command_completions; /* kernels_completions.c */
 extern const kernels_command kernels_command_man;         /* kernels_man.c */

@@ -170,6 +170,24 @@ kernels_status kernels_repository_commit(kernels_repository *repository, const k
 kernels_status kernels_repository_check_writable(kernels_repository *repository, kernels_view revision,
                                                  kernels_error *error);
 
+/* ---- mirrors (store_import.c) ---- */
+
+typedef struct kernels_import {
+    const char *reference; /* "refs/heads/v1" */
+    const char *origin;    /* id of the commit where it comes from: what it is called here too */
+    const kernels_change *files;
+    size_t file_count;
+    const char *message;
+} kernels_import;
+
+/* true when a commit of that origin is here already */
+bool kernels_repository_has_origin(kernels_repository *repository, const char *origin);
+bool kernels_repository_has_blob(kernels_repository *repository, const char *oid);
+/* Makes a commit of exactly these files, unless its origin is here already, and moves the reference to it. What the
+ * reference showed before becomes its parent. */
+kernels_status kernels_repository_import(kernels_repository *repository, const kernels_import *import,
+                                         kernels_error *error);
+
 /* ---- large files (store_lfs.c) ---- */
 
 /* Size of a stored content; KERNELS_NOT_FOUND. sha256 must be 64 lower-case hex digits. */

@@ -48,6 +48,20 @@ kernels_status kernels_repository_find_head(kernels_repository *repository, kern
                                             size_t name_size, git_oid *commit, kernels_error *error);
 kernels_status kernels_repository_load_commit(kernels_repository *repository, const char *id, git_commit **commit,
                                               kernels_error *error);
+/*
+ * A mirrored commit is called by the id that it has at its origin, so that locks and caches hold on both sides. The id
+ * stands in a header of the commit, and the reference refs/mirror/<id> leads back; only the mirror makes either.
+ */
+#define KERNELS_STORE_ORIGIN_HEADER "mirrored-from"
+#define KERNELS_STORE_ORIGIN_REF "refs/mirror/"
+/* The object that a commit id means outside. false: none. */
+bool kernels_repository_find_commit(git_repository *git, const char *id, git_oid *commit);
+/* What a commit is called outside. */
+void kernels_repository_name_commit(git_repository *git, const git_oid *commit, char id[KERNELS_COMMIT_ID_SIZE]);
+/* `base` (NULL: nothing) with the changes applied in order. */
+kernels_status kernels_store_make_tree(kernels_repository *repository, const git_tree *base,
+                                       const kernels_change *changes, size_t count, git_oid *tree_id,
+                                       kernels_error *error);
 /* First commit of a new repository: an empty tree on main. */
 kernels_status kernels_store_first_commit(git_repository *git, kernels_error *error);
 

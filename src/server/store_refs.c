@@ -19,6 +19,47 @@ static int compare_refs(const void *a, const void *b) {
     return strcmp(((const kernels_store_ref *)a)->name, ((const kernels_store_ref *)b)->name);
 }
 
+/* ---- names of commits ---- */
+
+static bool origin_of(git_repository *git, const git_oid *id, char origin[KERNELS_COMMIT_ID_SIZE]) {
+    git_commit *commit = NULL;
+    git_buf field = {0};
+    bool found = git_commit_lookup(&commit, git, id) == 0 &&
+                 git_commit_header_field(&field, commit, KERNELS_STORE_ORIGIN_HEADER) == 0 &&
+                 kernels_view_is_hex((kernels_view){field.ptr, field.size}, KERNELS_COMMIT_ID_SIZE - 1);
+    if (found) {
+        memcpy(origin, field.ptr, KERNELS_COMMIT_ID_SIZE - 1);
+        origin[KERNELS_COMMIT_ID_SIZE - 1] = '\0';
+    }
+    git_buf_dispose(&field);
+    git_commit_free(commit);
+    return found;
+}
+
+static bool find_mirrored(git_repository *git, const char *origin, git_oid *commit) {
+    char name[sizeof KERNELS_STORE_ORIGIN_REF + KERNELS_COMMIT_ID_SIZE];
+    snprintf(name, sizeof name, KERNELS_STORE_ORIGIN_REF "%.40s", origin);
+    return git_reference_name_to_id(commit, git, name) == 0;
+}
+
+void kernels_repository_name_commit(git_repository *git, const git_oid *commit, char id[KERNELS_COMMIT_ID_SIZE]) {
+    git_oid back;
+    /* a commit that only claims an origin keeps its own name */
+    if (!origin_of(git, commit, id) || !find_mirrored(git, id, &back) || !git_oid_equal(&back, commit)) {
+        git_oid_tostr(id, KERNELS_COMMIT_ID_SIZE, commit);
+    }
+}
+
+bool kernels_repository_find_commit(git_repository *git, const char *id, git_oid *commit) {
+    git_commit *object = NULL;
+    if (strlen(id) != GIT_OID_HEXSZ || git_oid_fromstr(commit, id) != 0) {
+        return false;
+    }
+    bool found = git_commit_lookup(&object, git, commit) == 0;
+    git_commit_free(object);
+    return found || find_mirrored(git, id, commit);
+}
+
 /* Commit that a reference leads to, through annotated tags. */
 static int peel_to_commit(git_repository *git, const char *name, char commit[KERNELS_COMMIT_ID_SIZE]) {
     git_reference *reference = NULL;
@@ -28,7 +69,7 @@ static int peel_to_commit(git_repository *git, const char *name, char commit[KER
         code = git_reference_peel(&object, reference, GIT_OBJECT_COMMIT);
     }
     if (code == 0) {
-        git_oid_tostr(commit, KERNELS_COMMIT_ID_SIZE, git_object_id(object));
+        kernels_repository_name_commit(git, git_object_id(object), commit);
     }
     git_object_free(object);
     git_reference_free(reference);
@@ -97,12 +138,22 @@ static bool resolve_commit_id(kernels_repository *repository, kernels_view revis
     git_oid oid;
     git_commit *object = NULL;
     if (revision.size < GIT_OID_MINPREFIXLEN || revision.size > GIT_OID_HEXSZ ||
-        !kernels_view_is_hex(revision, revision.size) || git_oid_fromstrn(&oid, revision.data, revision.size) != 0 ||
-        git_commit_lookup_prefix(&object, repository->git, &oid, revision.size) != 0) {
+        !kernels_view_is_hex(revision, revision.size) || git_oid_fromstrn(&oid, revision.data, revision.size) != 0) {
         return false;
     }
-    git_oid_tostr(commit, KERNELS_COMMIT_ID_SIZE, git_commit_id(object));
-    git_commit_free(object);
+    if (revision.size == GIT_OID_HEXSZ) {
+        char id[KERNELS_COMMIT_ID_SIZE];
+        git_oid_tostr(id, sizeof id, &oid); /* in lower case */
+        if (!kernels_repository_find_commit(repository->git, id, &oid)) {
+            return false;
+        }
+    } else if (git_commit_lookup_prefix(&object, repository->git, &oid, revision.size) != 0) {
+        return false;
+    } else {
+        git_oid_cpy(&oid, git_commit_id(object));
+        git_commit_free(object);
+    }
+    kernels_repository_name_commit(repository->git, &oid, commit);
     return true;
 }
 
@@ -128,7 +179,8 @@ kernels_status kernels_repository_resolve(kernels_repository *repository, kernel
 kernels_status kernels_repository_load_commit(kernels_repository *repository, const char *id, git_commit **commit,
                                               kernels_error *error) {
     git_oid oid;
-    if (git_oid_fromstr(&oid, id) != 0 || git_commit_lookup(commit, repository->git, &oid) != 0) {
+    if (!kernels_repository_find_commit(repository->git, id, &oid) ||
+        git_commit_lookup(commit, repository->git, &oid) != 0) {
         return kernels_store_fail(error, KERNELS_IO, "cannot read commit %s", id);
     }
     return KERNELS_OK;
@@ -189,8 +241,8 @@ kernels_status kernels_repository_create_ref(kernels_repository *repository, con
     git_oid oid;
     git_reference *reference = NULL;
     KERNELS_TRY(check_new_name(prefix, name, full, error));
-    if (git_oid_fromstr(&oid, commit) != 0) {
-        return kernels_store_fail(error, KERNELS_INTERNAL, "malformed commit id");
+    if (!kernels_repository_find_commit(repository->git, commit, &oid)) {
+        return kernels_store_fail(error, KERNELS_INTERNAL, "cannot find commit %s", commit);
     }
     pthread_mutex_lock(repository->mutex);
     int code = git_reference_create(&reference, repository->git, full, &oid, 0, "create");

@@ -178,32 +178,28 @@ static kernels_status apply_change(git_index *index, const kernels_change *chang
     return kernels_fail(error, KERNELS_INTERNAL, "unknown kind of change");
 }
 
-static kernels_status apply_to_index(kernels_repository *repository, git_commit *head, git_index *index,
-                                     const kernels_commit_request *request, git_oid *tree_id, kernels_error *error) {
-    git_tree *tree = NULL;
-    int code = git_commit_tree(&tree, head);
-    if (code == 0) {
-        code = git_index_read_tree(index, tree);
-    }
-    git_tree_free(tree);
-    if (code != 0) {
+static kernels_status apply_to_index(kernels_repository *repository, const git_tree *base, git_index *index,
+                                     const kernels_change *changes, size_t count, git_oid *tree_id,
+                                     kernels_error *error) {
+    if (base != NULL && git_index_read_tree(index, base) != 0) {
         return kernels_store_fail(error, KERNELS_IO, "cannot read the head of the branch");
     }
-    for (size_t i = 0; i < request->change_count; i++) {
-        KERNELS_TRY(apply_change(index, &request->changes[i], error));
+    for (size_t i = 0; i < count; i++) {
+        KERNELS_TRY(apply_change(index, &changes[i], error));
     }
     return git_index_write_tree_to(tree_id, index, repository->git) == 0
                ? KERNELS_OK
                : kernels_store_fail(error, KERNELS_IO, "cannot write the new tree");
 }
 
-static kernels_status make_tree(kernels_repository *repository, git_commit *head, const kernels_commit_request *request,
-                                git_oid *tree_id, kernels_error *error) {
+kernels_status kernels_store_make_tree(kernels_repository *repository, const git_tree *base,
+                                       const kernels_change *changes, size_t count, git_oid *tree_id,
+                                       kernels_error *error) {
     git_index *index = NULL;
     if (git_index_new(&index) != 0) {
         return kernels_store_fail(error, KERNELS_NO_MEMORY, "cannot make an index");
     }
-    kernels_status status = apply_to_index(repository, head, index, request, tree_id, error);
+    kernels_status status = apply_to_index(repository, base, index, changes, count, tree_id, error);
     git_index_free(index);
     return status;
 }
@@ -249,8 +245,9 @@ kernels_status kernels_store_first_commit(git_repository *git, kernels_error *er
     return code == 0 ? KERNELS_OK : kernels_store_fail(error, KERNELS_IO, "cannot make the first commit");
 }
 
-static kernels_status check_parent(const char *parent, const git_oid *head, kernels_error *error) {
-    if (parent == NULL || git_oid_streq(head, parent) == 0) {
+static kernels_status check_parent(git_repository *git, const char *parent, const git_oid *head, kernels_error *error) {
+    git_oid wanted;
+    if (parent == NULL || (kernels_repository_find_commit(git, parent, &wanted) && git_oid_equal(&wanted, head))) {
         return KERNELS_OK;
     }
     kernels_status status = kernels_fail(error, KERNELS_CONFLICT,
@@ -265,15 +262,19 @@ static kernels_status check_parent(const char *parent, const git_oid *head, kern
 static kernels_status commit_on_top(kernels_repository *repository, const git_oid *head,
                                     const kernels_commit_request *request, git_oid *id, kernels_error *error) {
     git_commit *parent = NULL;
+    git_tree *base = NULL;
     git_oid tree_id;
-    if (git_commit_lookup(&parent, repository->git, head) != 0) {
+    if (git_commit_lookup(&parent, repository->git, head) != 0 || git_commit_tree(&base, parent) != 0) {
+        git_commit_free(parent);
         return kernels_store_fail(error, KERNELS_IO, "cannot read the head of the branch");
     }
-    kernels_status status = make_tree(repository, parent, request, &tree_id, error);
+    kernels_status status =
+        kernels_store_make_tree(repository, base, request->changes, request->change_count, &tree_id, error);
     if (status == KERNELS_OK &&
         write_commit(repository->git, request->author, request->message, &tree_id, parent, id) != 0) {
         status = kernels_store_fail(error, KERNELS_IO, "cannot write the commit");
     }
+    git_tree_free(base);
     git_commit_free(parent);
     return status;
 }
@@ -289,7 +290,7 @@ static kernels_status commit_to_branch(kernels_repository *repository, const ker
     for (int attempt = 0; attempt < COMMIT_ATTEMPTS; attempt++) {
         git_reference *reference = NULL;
         KERNELS_TRY(kernels_repository_find_head(repository, request->revision, name, sizeof name, &head, error));
-        KERNELS_TRY(check_parent(request->parent, &head, error));
+        KERNELS_TRY(check_parent(repository->git, request->parent, &head, error));
         KERNELS_TRY(commit_on_top(repository, &head, request, &id, error));
         int code = git_reference_create_matching(&reference, repository->git, name, &id, 1, &head, "commit");
         git_reference_free(reference);
@@ -311,10 +312,10 @@ static kernels_status commit_to_pull_request(kernels_repository *repository, con
     git_oid head, id;
     git_reference *reference = NULL;
     KERNELS_TRY(kernels_repository_resolve(repository, request->revision, base, error));
-    if (git_oid_fromstr(&head, base) != 0) {
-        return kernels_store_fail(error, KERNELS_INTERNAL, "malformed commit id");
+    if (!kernels_repository_find_commit(repository->git, base, &head)) {
+        return kernels_store_fail(error, KERNELS_INTERNAL, "cannot find commit %s", base);
     }
-    KERNELS_TRY(check_parent(request->parent, &head, error));
+    KERNELS_TRY(check_parent(repository->git, request->parent, &head, error));
     KERNELS_TRY(commit_on_top(repository, &head, request, &id, error));
     int code = GIT_EEXISTS;
     uint64_t number = 0;
