@@ -3,6 +3,7 @@
 of them: exit codes, files, output."""
 import json
 import os
+import re
 import shutil
 import stat
 import threading
@@ -203,3 +204,28 @@ def test_hash_failures(builder, variant):
     assert "dangling" in builder("hash", code=1).stderr
     shutil.rmtree(variant.parent)
     assert all(place in builder("hash", code=1).stderr for place in ("result", "build"))
+
+
+# ---- names of repositories, as init takes them ----
+
+
+def test_repository_names(run, programs, data, tmp_path):
+    cases = json.loads((data / "data" / "repo_names.json").read_text())
+    for i, case in enumerate(cases):
+        folder = tmp_path / str(i)
+        folder.mkdir()
+        done = run(programs.kernel_builder, "init", "--name", case["in"], "--backends", "tpu", cwd=folder, check=False)
+        name = case.get("name", "").lower()
+        if "error" in case:
+            assert done.returncode == 2, case
+        elif re.fullmatch("[a-z][-a-z0-9]*[a-z0-9]", name) and "--" not in name:  # the Hub has no "--"
+            assert done.returncode == 0, (case, done.stderr)
+            project = folder / case["name"]
+            general = tomllib.loads((project / "build.toml").read_text())["general"]
+            assert (general["name"], general["hub"]["repo-id"]) == (name, case["repo_id"])
+            assert (project / "torch-ext" / case["normalized_name"] / "__init__.py").is_file()
+            assert f"class {case['class_name']}Benchmark(" in (project / "benchmarks" / "benchmark.py").read_text()
+        else:
+            assert done.returncode == 1 and not os.listdir(folder), case
+    print(f"repository names: {len(cases)} cases")
+    assert len(cases) == 17

@@ -300,6 +300,35 @@ static void test_variants(void **state) {
     kernels_document_dispose(&b);
 }
 
+/* Rows of loader/backend_parse.json: the backend part of a name. */
+static void check_backend_part(const kernels_node *row) {
+    char name[512], text[64], version[64];
+    kernels_variant variant;
+    const kernels_node *ok = kernels_node_find(row, "ok");
+    (void)snprintf(name, sizeof name, "tvm-ffi01-%.*s-x86_64-linux", KERNELS_VIEW_ARGS(input_of(row, "input")));
+    kernels_status status = kernels_variant_parse(kernels_view_of(name), &variant, NULL);
+    assert_int_equal(status, ok ? KERNELS_OK : KERNELS_INVALID_ARGUMENT);
+    if (!ok) {
+        return;
+    }
+    kernels_variant_print_backend(&variant, text);
+    (void)snprintf(version, sizeof version, "%llu.%llu", (unsigned long long)variant.backend_major,
+                   (unsigned long long)variant.backend_minor);
+    assert_true(is_text(ok, "variant_str", text));
+    assert_true(is_text(ok, "name", kernels_backend_name(variant.backend)));
+    assert_int_equal(kernels_node_is(kernels_node_find(ok, "version"), KERNELS_NODE_STRING),
+                     variant.backend_has_version);
+    assert_true(!variant.backend_has_version || is_text(ok, "version", version));
+}
+
+static void test_backend_parts(void **state) {
+    (void)state;
+    kernels_document document = vector_read("loader/backend_parse.json");
+    EACH(row, list_of(&document, "cases")) { check_backend_part(row); }
+    report("backend parts", list_of(&document, "cases")->count);
+    kernels_document_dispose(&document);
+}
+
 static void test_variant_bounds(void **state) {
     (void)state;
     char name[300];
@@ -391,12 +420,19 @@ static void test_python_dependencies(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_backends),         cmocka_unit_test(test_names),
-        cmocka_unit_test(test_repository_ids),   cmocka_unit_test(test_object_ids),
-        cmocka_unit_test(test_unique_ids),       cmocka_unit_test(test_versions),
-        cmocka_unit_test(test_variants),         cmocka_unit_test(test_variant_bounds),
-        cmocka_unit_test(test_git_urls),         cmocka_unit_test(test_git_url_messages),
-        cmocka_unit_test(test_dependency_order), cmocka_unit_test(test_python_dependencies),
+        cmocka_unit_test(test_backends),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_repository_ids),
+        cmocka_unit_test(test_object_ids),
+        cmocka_unit_test(test_unique_ids),
+        cmocka_unit_test(test_versions),
+        cmocka_unit_test(test_variants),
+        cmocka_unit_test(test_backend_parts),
+        cmocka_unit_test(test_variant_bounds),
+        cmocka_unit_test(test_git_urls),
+        cmocka_unit_test(test_git_url_messages),
+        cmocka_unit_test(test_dependency_order),
+        cmocka_unit_test(test_python_dependencies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
