@@ -8,12 +8,17 @@ Prints a table with what each ratio must be at least, writes build/bench.json; e
 depend on the machine, ratios hardly: quote ratios.
 """
 import argparse
+import itertools
 import json
 import os
+import random
+import shutil
 import pathlib
 import statistics
 import subprocess
 import sys
+
+import hub
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
@@ -100,6 +105,48 @@ def bench_first_result(runs: int, env: dict[str, str]) -> list[dict]:
             compare("the same, compiled anew", "s", anew["seconds"], peer["seconds"], None)]
 
 
+def formats(what: str, folder: pathlib.Path, runs: int, env: dict[str, str]) -> tuple[float, float]:
+    """Seconds of formats.py for us and for the peer, each the median of runs that took turns: the same interpreter."""
+    sides = {"ours": {**env, "PYTHONPATH": str(RELEASE / "python")}, "peer": env}
+    seconds = {side: [] for side in sides}
+    for _, side in itertools.product(range(3), sides):
+        done = subprocess.run([PEER.parent / "python", ROOT / "bench" / "formats.py", what, folder, str(runs)],
+                              env=sides[side], check=True, text=True, capture_output=True)
+        seconds[side].extend(map(float, done.stdout.split()))
+    return statistics.median(seconds["ours"]), statistics.median(seconds["peer"])
+
+
+def bench_formats(runs: int, env: dict[str, str]) -> list[dict]:
+    work = BUILD / "bench-formats"
+    shutil.rmtree(work, ignore_errors=True)
+    dice = random.Random(0)
+    for i in range(4):
+        (work / "large").mkdir(parents=True, exist_ok=True)
+        (work / "large" / f"part{i}.so").write_bytes(dice.randbytes(64 * 1024 * 1024))
+    for i in range(2000):
+        folder = work / "small" / f"d{i % 40}"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"f{i}.py").write_bytes(dice.randbytes(2048))
+    results = [
+        compare("digest of 4 x 64 MiB, one core", "s", *formats("digest", work / "large", runs, env), 1.9),
+        compare("digest of 2000 small files, one core", "s", *formats("digest", work / "small", runs, env), 1.7),
+    ]
+    shutil.copytree(ROOT / "bench" / "kernel", work / "kernel")
+    ours, peer = formats("build", work / "kernel", runs, env)
+    results.append(compare("build.toml read (must take less than 200 us)", "s", ours, peer, 1)
+                   | {"passed": ours < 200e-6})
+    imported = [[PEER.parent / "python", "-c", "import kernels._rust"], [PEER.parent / "python", "-c", "pass"]]
+    ours = [measure(command, 3 * runs, {**env, "PYTHONPATH": str(RELEASE / "python")})["seconds"] for command in imported]
+    peer = [measure(command, runs, env)["seconds"] for command in imported]
+    results.append(compare("import kernels._rust, beyond Python itself", "s", ours[0] - ours[1], peer[0] - peer[1], 10))
+    return results
+
+
+def bench_hub(runs: int, env: dict[str, str]) -> list[dict]:
+    programs = {"kernels": KERNELS, "measure": MEASURE, "peer": PEER, "python": PEER.parent / "python"}
+    return hub.bench(BUILD / "bench-hub", programs, env, max(runs // 2, 1), compare)
+
+
 def print_table(results: list[dict]):
     width = max(len(result["name"]) for result in results)
     print(f"{'':<{width}}  {'ours':>12}  {'peer':>12}  {'ratio':>8}  {'required':>8}")
@@ -118,7 +165,8 @@ def main() -> int:
     home.mkdir(parents=True, exist_ok=True)
     env = {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8"}
     try:
-        results = bench_help(runs, env) + bench_first_result(runs, env)
+        results = (bench_help(runs, env) + bench_formats(runs, env) + bench_hub(runs, env) +
+                   bench_first_result(runs, env))
     except (Missing, subprocess.CalledProcessError, OSError) as error:
         print(f"bench: {error}", file=sys.stderr)
         return 1
