@@ -258,7 +258,8 @@ static kernels_status check_parent(git_repository *git, const char *parent, cons
     return status;
 }
 
-/* A commit on top of `head`; no reference knows it yet. */
+/* A commit on top of `head`, or `head` itself when it shows the same files already: a client that sends a commit again
+ * because it did not hear the answer adds nothing. No reference knows the commit yet. */
 static kernels_status commit_on_top(kernels_repository *repository, const git_oid *head,
                                     const kernels_commit_request *request, git_oid *id, kernels_error *error) {
     git_commit *parent = NULL;
@@ -270,8 +271,10 @@ static kernels_status commit_on_top(kernels_repository *repository, const git_oi
     }
     kernels_status status =
         kernels_store_make_tree(repository, base, request->changes, request->change_count, &tree_id, error);
-    if (status == KERNELS_OK &&
-        write_commit(repository->git, request->author, request->message, &tree_id, parent, id) != 0) {
+    if (status == KERNELS_OK && git_oid_equal(&tree_id, git_tree_id(base))) {
+        git_oid_cpy(id, head);
+    } else if (status == KERNELS_OK &&
+               write_commit(repository->git, request->author, request->message, &tree_id, parent, id) != 0) {
         status = kernels_store_fail(error, KERNELS_IO, "cannot write the commit");
     }
     git_tree_free(base);
@@ -295,7 +298,7 @@ static kernels_status commit_to_branch(kernels_repository *repository, const ker
         int code = git_reference_create_matching(&reference, repository->git, name, &id, 1, &head, "commit");
         git_reference_free(reference);
         if (code == 0) {
-            git_oid_tostr(outcome->commit, sizeof outcome->commit, &id);
+            kernels_repository_name_commit(repository->git, &id, outcome->commit);
             outcome->pull_request = 0;
             return KERNELS_OK;
         }
@@ -327,7 +330,7 @@ static kernels_status commit_to_pull_request(kernels_repository *repository, con
     if (code != 0) {
         return kernels_store_fail(error, KERNELS_IO, "cannot make a pull request");
     }
-    git_oid_tostr(outcome->commit, sizeof outcome->commit, &id);
+    kernels_repository_name_commit(repository->git, &id, outcome->commit);
     outcome->pull_request = number;
     return KERNELS_OK;
 }

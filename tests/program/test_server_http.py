@@ -135,6 +135,9 @@ def test_commits(served):
     assert gone.status == 404 and gone.headers["X-Error-Code"] == "EntryNotFound"
     assert "gone.txt" in gone.json()["error"] and gone.headers["X-Repo-Commit"]
     assert ask(url, "HEAD", "/kernels/acme/demo/resolve/main/z").status == 404  # nothing of a failed commit
+    head = ask(url, "GET", "/api/kernels/acme/demo/revision/main").json()["sha"]
+    same = commit(url, repo, file("y", b"1"))  # a client that did not hear the answer
+    assert same.status == 200 and same.json()["commitOid"] == head
     assert commit(url, repo, file("x/y", b"1")).status == 400  # x is a file
     assert commit(url, repo, file("a", b"1"), revision=head).status == 404  # commits go to branches
     assert commit(url, repo, file("a", b"1"), revision="nothing").status == 404
