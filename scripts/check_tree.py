@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Checks every text file of the tree: no path of one machine, no host of a package registry, a licence line in
-each source file, Python that parses, no blanks at line ends.
+each source file, Python that parses, no blanks at line ends, links between pages that lead somewhere.
 
     check_tree.py [ROOT]
 """
@@ -17,8 +17,10 @@ SKIPPED_FOLDERS = {".git", ".venv", "__pycache__", "result"}
 # Build outputs, inputs of tests, and files of others that stay as they came.
 SKIPPED = re.compile(r"build(/|$)|examples/kernels/[^/]+/build(/|$)|tests/data/|fuzz/corpora/|third_party/|"
                      r"include/kernels/dlpack/")
+PROJECT_FOLDERS = {"examples", "templates"}  # pages of projects of their own
 SOURCE_SUFFIXES = c_source.SUFFIXES | {".py"}
 MACHINE_PATH = re.compile(r"(?<![\w/.}~-])/(?:work|root|home/[a-z]\w*)/")
+LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")  # within the tree: no "https:"
 REGISTRY = re.compile(r"\b(?:" + r"|".join(("pypi" r"\.org", "python" r"hosted\.org", "deb\." r"debian\.org")) + r")\b")
 
 
@@ -41,12 +43,15 @@ def is_template(path: pathlib.Path) -> bool:
     return path.parts[0] == "templates"
 
 
-def problems(path: pathlib.Path, text: str):
+def problems(root: pathlib.Path, path: pathlib.Path, text: str):
     for number, line in enumerate(text.splitlines(), 1):
         if MACHINE_PATH.search(line):
             yield number, "path of one machine"
         if REGISTRY.search(line):
             yield number, "host of a package registry: name the package alone"
+        for target in LINK.findall(line) if path.suffix == ".md" and path.parts[0] not in PROJECT_FOLDERS else []:
+            if not (root / path.parent / target).exists():
+                yield number, f"link to {target}, which is not there"
         if path.suffix in SOURCE_SUFFIXES and line != line.rstrip():
             yield number, "blanks at the end of the line"
     if is_template(path):
@@ -64,7 +69,7 @@ def main() -> int:
     root = pathlib.Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else c_source.ROOT
     failed = 0
     for path, text in text_files(root):
-        for line, problem in problems(path.relative_to(root), text):
+        for line, problem in problems(root, path.relative_to(root), text):
             print(f"{path.relative_to(root)}:{line}: {problem}", file=sys.stderr)
             failed += 1
     return 1 if failed else 0

@@ -145,6 +145,7 @@ def test_allowed_code_is_left_alone(tree, check, file, line):
 @pytest.mark.parametrize("file, content, expected", [
     ("docs/page.md", "see /" + "work/project\n", "path of one machine"),
     ("docs/page.md", "from https://pypi" + ".org/x\n", "host of a package registry"),
+    ("docs/page.md", "see [other](other.md) and [host](https://example.org/x)\n", "link to other.md, which is not there"),
     ("scripts/x.py", "# SPDX-License-Identifier: Apache-2.0\ndef f(:\n", "Python syntax"),
     ("src/hub/hub.c", "int x;\n", "no SPDX-License-Identifier"),
     ("src/hub/hub.c", "/* SPDX-License-Identifier: Apache-2.0 */\nint x; \n", "blanks at the end"),
