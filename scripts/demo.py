@@ -211,7 +211,7 @@ class Demo:
     def install_python(self):
         with self.step("Python: install the wheel built here") as note:
             wheels = list((BUILD / "wheel").glob("kernels-*.whl"))
-            check(len(wheels) == 1, f"expected one wheel in build/wheel, found {wheels}")
+            check(len(wheels) == 1, f"expected one wheel of kernels in build/wheel, found {wheels}")
             self.run(BUILD / "demo-venv" / "bin" / "python", "-m", "pip", "install", "-q", "--no-deps", "--no-index",
                      "--force-reinstall", wheels[0])
             note(f"{wheels[0].name}, {wheels[0].stat().st_size / 1e6:.1f} MB")
