@@ -18,6 +18,7 @@ import statistics
 import subprocess
 import sys
 
+import abi
 import hub
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -147,6 +148,13 @@ def bench_hub(runs: int, env: dict[str, str]) -> list[dict]:
     return hub.bench(BUILD / "bench-hub", programs, env, max(runs // 2, 1), compare)
 
 
+def bench_abi(runs: int, env: dict[str, str]) -> list[dict]:
+    peers = PEER.parent
+    programs = {"measure": MEASURE, "checker": KERNELS.parent / "kernel-abi-check", "python": peers / "python",
+                "auditwheel": peers / "auditwheel"}
+    return abi.bench(BUILD / "bench-abi", programs, env, runs, compare)
+
+
 def print_table(results: list[dict]):
     width = max(len(result["name"]) for result in results)
     print(f"{'':<{width}}  {'ours':>12}  {'peer':>12}  {'ratio':>8}  {'required':>8}")
@@ -165,7 +173,7 @@ def main() -> int:
     home.mkdir(parents=True, exist_ok=True)
     env = {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8"}
     try:
-        results = (bench_help(runs, env) + bench_formats(runs, env) + bench_hub(runs, env) +
+        results = (bench_help(runs, env) + bench_formats(runs, env) + bench_hub(runs, env) + bench_abi(runs, env) +
                    bench_first_result(runs, env))
     except (Missing, subprocess.CalledProcessError, OSError) as error:
         print(f"bench: {error}", file=sys.stderr)
