@@ -5,9 +5,7 @@
 #include "base/view.h"
 #include "server/lfs_pointer.h"
 #include "server/store_internal.h"
-
-/* A blob up to this size is read at once; a larger one is inflated piece by piece. */
-#define BLOB_AT_ONCE ((git_object_size_t)1024 * 1024)
+#include "server/store_loose.h"
 
 const char *kernels_store_path_unsafe_reason(kernels_view path) {
     const char *reason = kernels_path_unsafe_reason(path);
@@ -265,28 +263,34 @@ kernels_status kernels_repository_list(kernels_repository *repository, const cha
 /* ---- contents ---- */
 
 struct kernels_blob_reader {
-    git_odb *odb;           /* kept for the stream; outlives the repository it came from */
-    git_odb_stream *stream; /* loose object, inflated as it is read */
-    git_odb_object *object; /* small or packed object, as a whole */
-    size_t position;        /* in object */
+    kernels_loose_reader *loose; /* inflated as it is read */
+    git_odb_object *packed;      /* as a whole */
+    size_t position;             /* in packed */
 };
 
-static kernels_status open_blob(kernels_repository *repository, const git_oid *oid, kernels_blob_reader *reader,
-                                kernels_error *error) {
-    size_t size = 0;
-    git_object_t type;
-    int code = git_repository_odb(&reader->odb, repository->git);
+static kernels_status open_packed(kernels_repository *repository, const char *oid, kernels_blob_reader *reader,
+                                  kernels_error *error) {
+    git_oid id;
+    git_odb *odb = NULL;
+    int code = git_oid_fromstr(&id, oid);
     if (code == 0) {
-        code = git_odb_read_header(&size, &type, reader->odb, oid);
+        code = git_repository_odb(&odb, repository->git);
     }
-    if (code == 0 && size > BLOB_AT_ONCE &&
-        git_odb_open_rstream(&reader->stream, &size, &type, reader->odb, oid) != 0) {
-        reader->stream = NULL; /* packed */
+    if (code == 0) {
+        code = git_odb_read(&reader->packed, odb, &id);
     }
-    if (code == 0 && reader->stream == NULL) {
-        code = git_odb_read(&reader->object, reader->odb, oid);
-    }
+    git_odb_free(odb);
     return code == 0 ? KERNELS_OK : kernels_store_fail(error, KERNELS_IO, "cannot read an object");
+}
+
+static kernels_status open_blob(kernels_repository *repository, const char *oid, kernels_blob_reader *reader,
+                                kernels_error *error) {
+    KERNELS_CLEANUP_FREE char *objects = kernels_path_join(git_repository_path(repository->git), "objects");
+    if (objects == NULL) {
+        return kernels_fail_no_memory(error);
+    }
+    kernels_status status = kernels_loose_reader_open(objects, oid, &reader->loose, error);
+    return status == KERNELS_NOT_FOUND ? open_packed(repository, oid, reader, error) : status;
 }
 
 static kernels_status skip_bytes(kernels_blob_reader *reader, uint64_t skip, kernels_error *error) {
@@ -305,15 +309,14 @@ static kernels_status skip_bytes(kernels_blob_reader *reader, uint64_t skip, ker
 
 kernels_status kernels_blob_reader_open(kernels_repository *repository, const char *oid, uint64_t skip,
                                         kernels_blob_reader **reader, kernels_error *error) {
-    git_oid id;
-    if (git_oid_fromstr(&id, oid) != 0) {
-        return kernels_store_fail(error, KERNELS_INTERNAL, "malformed object id");
+    if (!kernels_view_is_hex(kernels_view_of(oid), GIT_OID_HEXSZ)) {
+        return kernels_fail(error, KERNELS_INTERNAL, "malformed object id");
     }
     kernels_blob_reader *opened = kernels_calloc(1, sizeof *opened);
     if (opened == NULL) {
         return kernels_fail_no_memory(error);
     }
-    kernels_status status = open_blob(repository, &id, opened, error);
+    kernels_status status = open_blob(repository, oid, opened, error);
     if (status == KERNELS_OK) {
         status = skip_bytes(opened, skip, error);
     }
@@ -327,18 +330,13 @@ kernels_status kernels_blob_reader_open(kernels_repository *repository, const ch
 
 kernels_status kernels_blob_reader_read(kernels_blob_reader *reader, void *data, size_t size, size_t *got,
                                         kernels_error *error) {
-    if (reader->stream != NULL) {
-        int count = git_odb_stream_read(reader->stream, data, size > INT32_MAX ? INT32_MAX : size);
-        if (count < 0) {
-            return kernels_store_fail(error, KERNELS_IO, "cannot read an object");
-        }
-        *got = (size_t)count;
-        return KERNELS_OK;
+    if (reader->loose != NULL) {
+        return kernels_loose_reader_read(reader->loose, data, size, got, error);
     }
-    size_t left = git_odb_object_size(reader->object) - reader->position;
+    size_t left = git_odb_object_size(reader->packed) - reader->position;
     *got = size < left ? size : left;
     if (*got > 0) {
-        memcpy(data, (const char *)git_odb_object_data(reader->object) + reader->position, *got);
+        memcpy(data, (const char *)git_odb_object_data(reader->packed) + reader->position, *got);
     }
     reader->position += *got;
     return KERNELS_OK;
@@ -346,9 +344,8 @@ kernels_status kernels_blob_reader_read(kernels_blob_reader *reader, void *data,
 
 void kernels_blob_reader_close(kernels_blob_reader *reader) {
     if (reader != NULL) {
-        git_odb_stream_free(reader->stream);
-        git_odb_object_free(reader->object);
-        git_odb_free(reader->odb);
+        kernels_loose_reader_close(reader->loose);
+        git_odb_object_free(reader->packed);
         kernels_free(reader);
     }
 }

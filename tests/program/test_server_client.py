@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -157,6 +158,42 @@ def test_folders_and_deletions(start_hub, client):
     assert result["tags"] == ["t"] and result["refs"] == [["main"], []]
     assert result["errors"] == ["RemoteEntryNotFoundError", "RevisionNotFoundError", "RepositoryNotFoundError", "gone"]
     assert not (hub.directory / "kernels" / "acme" / "many.git").exists()
+
+
+def peak_megabytes(hub):
+    """Most memory of its own the server ever had; None when sanitizers make the figure meaningless."""
+    with open(f"/proc/{hub.process.pid}/maps") as maps:
+        if "libasan" in maps.read():
+            return None
+    with open(f"/proc/{hub.process.pid}/status") as status:
+        return int(next(line for line in status if line.startswith("VmHWM")).split()[1]) / 1024
+
+
+@pytest.mark.skipif(os.environ.get("KERNELS_TEST_FULL") != "1", reason="gigabytes: KERNELS_TEST_FULL=1")
+@pytest.mark.parametrize("options, xet", [([], "0"), (["--lfs-threshold", "1000"], "1"),
+                                          (["--lfs-threshold", "1000", "--lfs-part-size", "100000000"], "1")],
+                         ids=["commit", "lfs", "parts"])
+def test_half_a_gigabyte(start_hub, client, tmp_path, options, xet):
+    hub = start_hub(*options)
+    block = os.urandom(1 << 20)
+    (tmp_path / "folder").mkdir()
+    with open(tmp_path / "folder" / "big.bin", "wb") as big:
+        for i in range(500):
+            big.write(i.to_bytes(8, "big") + block[8:])
+    result = client(hub.url, f"""
+        import filecmp
+        api.create_repo("acme/big", repo_type="kernel")
+        api.upload_folder(repo_id="acme/big", repo_type="kernel", folder_path={str(tmp_path / "folder")!r})
+        folder = pathlib.Path(snapshot_download("acme/big", repo_type="kernel"))
+        result = filecmp.cmp({str(tmp_path / "folder" / "big.bin")!r}, folder / "big.bin", shallow=False)
+    """, HF_HUB_DISABLE_XET=xet)
+    assert result is True
+    stored = list((hub.directory / "lfs").iterdir())
+    assert [path.stat().st_size for path in stored] == ([500 << 20] if options else [])
+    assert list((hub.directory / "parts").iterdir()) == []
+    megabytes = peak_megabytes(hub)
+    assert megabytes is None or megabytes < 64, megabytes
+    shutil.rmtree(tmp_path, ignore_errors=True)
 
 
 def test_accounts(start_hub, client):

@@ -182,11 +182,54 @@ static void parents(void **state) {
     head(f, old);
     kernels_commit_request request = {.revision = MAIN, .message = "m", .author = "me", .parent = old};
     assert_int_equal(kernels_repository_commit(f->repository, &request, &outcome, NULL), KERNELS_OK);
+    assert_string_equal(outcome.commit, old); /* nothing changed: nothing was added */
+    assert_int_equal(commit_file(f, "a", "1", &outcome), KERNELS_OK);
+    assert_string_not_equal(outcome.commit, old);
     assert_int_equal(kernels_repository_commit(f->repository, &request, &outcome, &error), KERNELS_CONFLICT);
     assert_int_equal(error.http_status, 412);
     request.parent = "nonsense";
     assert_int_equal(kernels_repository_commit(f->repository, &request, &outcome, &error), KERNELS_CONFLICT);
     kernels_error_dispose(&error);
+}
+
+#define ORIGIN "00112233445566778899aabbccddeeff00112233"
+
+/* A mirrored commit has the name it has at its origin, wherever a commit is named. */
+static void imports(void **state) {
+    fixture *f = *state;
+    char commit[KERNELS_COMMIT_ID_SIZE];
+    kernels_commit_outcome outcome;
+    kernels_store_ref *refs;
+    size_t count;
+    kernels_change put = {.type = KERNELS_CHANGE_PUT, .path = "a"};
+    assert_int_equal(add_blob(f, "1", put.oid), KERNELS_OK);
+    kernels_import import = {
+        .reference = "refs/heads/v1", .origin = ORIGIN, .files = &put, .file_count = 1, .message = "m\n"};
+    assert_false(kernels_repository_has_origin(f->repository, ORIGIN));
+    assert_int_equal(kernels_repository_import(f->repository, &import, NULL), KERNELS_OK);
+    assert_int_equal(kernels_repository_import(f->repository, &import, NULL), KERNELS_OK);
+    assert_true(kernels_repository_has_origin(f->repository, ORIGIN));
+    static const char *const names[] = {"v1", "refs/heads/v1", ORIGIN, "00112233445566778899AABBCCDDEEFF00112233"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        assert_int_equal(kernels_repository_resolve(f->repository, kernels_view_of(names[i]), commit, NULL),
+                         KERNELS_OK);
+        assert_string_equal(commit, ORIGIN);
+    }
+    assert_int_equal(kernels_repository_refs(f->repository, f->arena, &refs, &count, NULL), KERNELS_OK);
+    assert_int_equal(count, 2); /* main and v1; the way back is not shown */
+    assert_string_equal(refs[1].commit, ORIGIN);
+    assert_int_equal(kernels_repository_create_ref(f->repository, "refs/tags/", KERNELS_VIEW("t"), ORIGIN, NULL),
+                     KERNELS_OK);
+    kernels_commit_request request = {.revision = KERNELS_VIEW("v1"), .message = "m", .author = "me", .parent = ORIGIN};
+    assert_int_equal(kernels_repository_commit(f->repository, &request, &outcome, NULL), KERNELS_OK);
+    assert_string_equal(outcome.commit, ORIGIN);
+    static const char *const wrong[] = {"refs/mirror/" ORIGIN, "refs/pr/1", "HEAD", "refs/heads/../x"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        import.reference = wrong[i];
+        assert_int_not_equal(kernels_repository_import(f->repository, &import, NULL), KERNELS_OK);
+    }
+    import = (kernels_import){.reference = "refs/heads/v2", .origin = "short", .message = "m"};
+    assert_int_equal(kernels_repository_import(f->repository, &import, NULL), KERNELS_INVALID_ARGUMENT);
 }
 
 static void revisions(void **state) {
