@@ -376,6 +376,7 @@ int main(void) {
         TEST(commits_and_listings),
         TEST(changes_see_earlier_ones),
         TEST(parents),
+        TEST(imports),
         TEST(revisions),
         TEST(large_files),
         TEST(one_owner),
