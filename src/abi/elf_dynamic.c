@@ -118,6 +118,7 @@ static kernels_status read_texts(const kernels_elf *elf, const dynamic *values, 
         if (!kernels_bytes_text(strings, value, &text) || !kernels_view_is_utf8(text)) {
             return kernels_abi_damaged(part, error, "the name of a library is outside its table or not UTF-8");
         }
+        KERNELS_TRY(kernels_abi_part_count_name(part, text, error));
         if (tag == TAG_NEEDED) {
             KERNELS_TRY(kernels_abi_list_add(&part->needed, text, error));
         } else if (tag == TAG_SONAME) {

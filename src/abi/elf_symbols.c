@@ -43,6 +43,7 @@ static kernels_status add_library(const kernels_elf *elf, const kernels_elf_tabl
     if (cursor.failed || !kernels_bytes_text(tables->strings, file, &library) || !kernels_view_is_utf8(library)) {
         return kernels_abi_damaged(elf->part, error, "a needed version's library is outside its table");
     }
+    KERNELS_TRY(kernels_abi_part_count_name(elf->part, library, error));
     for (uint16_t i = 0; i < count; i++) {
         uint64_t step = 0;
         if ((*budget)-- == 0) {
@@ -101,6 +102,7 @@ static kernels_status add_defined(kernels_abi_part *part, const kernels_elf_tabl
     }
     if (part->lists_exports && kernels_abi_is_entry(tables->strings.data + raw.name, tables->strings.size - raw.name) &&
         kernels_bytes_text(tables->strings, raw.name, &name) && kernels_view_is_utf8(name)) {
+        KERNELS_TRY(kernels_abi_part_count_name(part, name, error));
         return kernels_abi_list_add(&part->exports, name, error);
     }
     return KERNELS_OK;

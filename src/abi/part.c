@@ -69,8 +69,16 @@ kernels_status kernels_abi_list_add(kernels_abi_list *list, kernels_view text, k
     return KERNELS_OK;
 }
 
+kernels_status kernels_abi_part_count_name(kernels_abi_part *part, kernels_view name, kernels_error *error) {
+    part->name_bytes += name.size;
+    return part->name_bytes > KERNELS_ABI_NAME_SLACK + part->bytes.size * KERNELS_ABI_NAME_FACTOR
+               ? kernels_abi_damaged(part, error, "its names overlap: together they are many times its size")
+               : KERNELS_OK;
+}
+
 kernels_status kernels_abi_part_add_version(kernels_abi_part *part, kernels_view name, kernels_view library,
                                             uint32_t *index, kernels_error *error) {
+    KERNELS_TRY(kernels_abi_part_count_name(part, name, error));
     if (!kernels_grow((void **)&part->versions, &part->version_capacity, part->version_count, sizeof part->versions[0],
                       KERNELS_ABI_LIST_LIMIT)) {
         return kernels_fail_no_memory(error);
@@ -82,6 +90,7 @@ kernels_status kernels_abi_part_add_version(kernels_abi_part *part, kernels_view
 
 kernels_status kernels_abi_part_add_symbol(kernels_abi_part *part, const kernels_abi_symbol *symbol,
                                            kernels_error *error) {
+    KERNELS_TRY(kernels_abi_part_count_name(part, symbol->name, error));
     if (!kernels_view_is_utf8(symbol->name)) {
         return kernels_abi_damaged(part, error, "the name of an undefined symbol is not UTF-8");
     }

@@ -25,7 +25,8 @@ typedef struct kernels_abi_part {
     kernels_abi_gpu_arch *gpu_archs;
     size_t symbol_count, symbol_capacity, version_count, version_capacity, gpu_arch_count, gpu_arch_capacity;
     kernels_abi_list needed, run_path, exports;
-    char machine[24]; /* image.machine when it has no name */
+    size_t name_bytes; /* of all names so far */
+    char machine[24];  /* image.machine when it has no name */
 } kernels_abi_part;
 
 struct kernels_abi_object {
@@ -38,6 +39,13 @@ struct kernels_abi_object {
 
 /* Symbols, libraries, versions and the like of one file: each takes bytes of it, so more cannot be. */
 #define KERNELS_ABI_LIST_LIMIT ((size_t)1 << 26)
+
+/* Names may share their ends, but not so that all of them together are many times the file: reading a damaged file
+ * must not take longer than its size explains. */
+#define KERNELS_ABI_NAME_FACTOR 4u
+#define KERNELS_ABI_NAME_SLACK ((size_t)64 * 1024)
+/* Counts a name in; damage when it is one too many. */
+kernels_status kernels_abi_part_count_name(kernels_abi_part *part, kernels_view name, kernels_error *error);
 
 kernels_status kernels_abi_part_init(kernels_abi_part *part, const char *path, kernels_bytes bytes,
                                      kernels_error *error);

@@ -196,6 +196,7 @@ static kernels_status read_symbol(const macho *file, const uint8_t *from, kernel
     file->part->image.defined_count++;
     if (file->part->lists_exports && kernels_abi_is_entry((const uint8_t *)symbol.name.data, symbol.name.size) &&
         kernels_view_is_utf8(symbol.name)) {
+        KERNELS_TRY(kernels_abi_part_count_name(file->part, symbol.name, error));
         return kernels_abi_list_add(&file->part->exports, symbol.name, error);
     }
     return KERNELS_OK;

@@ -6,6 +6,8 @@
 /* Imported DLLs, and names of one DLL. */
 #define IMPORT_LIMIT 65536u
 #define EXPORT_LIMIT 65536u
+/* More than Windows loads. */
+#define SECTION_LIMIT 96u
 
 enum { DIRECTORY_EXPORT = 0, DIRECTORY_IMPORT = 1, DIRECTORY_DELAY_IMPORT = 13 };
 
@@ -18,6 +20,7 @@ typedef struct pe {
     uint32_t directory_count;
     uint64_t sections; /* offset */
     uint16_t section_count;
+    uint64_t name_count; /* imported so far: each takes a word of the file */
 } pe;
 
 /* ---- headers ---- */
@@ -59,6 +62,10 @@ static kernels_status read_header(pe *file, kernels_error *error) {
     file->directory_count = kernels_cursor_u32(&cursor);
     file->directories = cursor.at;
     kernels_bytes part;
+    if (file->section_count > SECTION_LIMIT) {
+        return kernels_abi_damaged(file->part, error, "it has %u sections; %u are the most that are loaded",
+                                   file->section_count, SECTION_LIMIT);
+    }
     if (cursor.failed || !kernels_bytes_slice(file->bytes, file->sections, file->section_count * 40u, &part)) {
         return kernels_abi_damaged(file->part, error, "its section headers are outside the file");
     }
@@ -108,7 +115,7 @@ static uint64_t directory(const pe *file, uint32_t index) {
 /* ---- imports ---- */
 
 /* The names that are taken from one DLL; ordinals have none and are skipped. */
-static kernels_status read_names(const pe *file, uint64_t table, uint32_t library, kernels_error *error) {
+static kernels_status read_names(pe *file, uint64_t table, uint32_t library, kernels_error *error) {
     kernels_bytes entries;
     KERNELS_TRY(map(file, table, &entries, error));
     kernels_cursor cursor = kernels_cursor_at(entries, 0);
@@ -119,6 +126,9 @@ static kernels_status read_names(const pe *file, uint64_t table, uint32_t librar
         }
         if (entry == 0) {
             return KERNELS_OK;
+        }
+        if (++file->name_count > file->bytes.size / (file->is_64_bit ? 8 : 4)) {
+            return kernels_abi_damaged(file->part, error, "its lists of imported names overlap");
         }
         if (entry >> (file->is_64_bit ? 63 : 31) != 0) {
             continue;
@@ -152,7 +162,7 @@ static import read_delay_import(const pe *file, kernels_cursor *cursor) {
     return (import){name - base, names - base};
 }
 
-static kernels_status read_imports(const pe *file, uint32_t index, kernels_error *error) {
+static kernels_status read_imports(pe *file, uint32_t index, kernels_error *error) {
     uint64_t address = directory(file, index);
     kernels_bytes table;
     if (address == 0) {
@@ -170,6 +180,7 @@ import one = index == DIRECTORY_IMPORT ? read_import(& cursor) :read_delay_impor
             return KERNELS_OK;
         }
         KERNELS_TRY(map_text(file, one.name, &name, error));
+        KERNELS_TRY(kernels_abi_part_count_name(file->part, name, error));
         KERNELS_TRY(kernels_abi_list_add(&file->part->needed, name, error));
         KERNELS_TRY(read_names(file, one.names, (uint32_t)file->part->needed.count, error));
     }
@@ -200,6 +211,7 @@ static kernels_status read_exports(const pe *file, kernels_error *error) {
     for (uint32_t i = 0; i < count; i++) {
         kernels_view name;
         KERNELS_TRY(map_text(file, kernels_cursor_u32(&cursor), &name, error));
+        KERNELS_TRY(kernels_abi_part_count_name(file->part, name, error));
         file->part->image.defined_count++;
         if (file->part->lists_exports && kernels_abi_is_entry((const uint8_t *)name.data, name.size)) {
             KERNELS_TRY(kernels_abi_list_add(&file->part->exports, name, error));

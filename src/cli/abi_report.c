@@ -125,17 +125,37 @@ static void add_torch(const kernels_abi_report *report, kernels_buffer *out) {
     (void)add_list(report, KERNELS_ABI_CHECK_TORCH, UINT64_MAX, kernels_buffer_text(&title), out);
 }
 
+/* Warnings of one kind that are shown; --json has all. */
+#define SHOWN_LIMIT 3
+
+static void add_hidden(size_t count, kernels_buffer *out) {
+    if (count > SHOWN_LIMIT) {
+        kernels_buffer_printf(out, "... and %zu more of this kind\n", count - SHOWN_LIMIT);
+    }
+}
+
+/* Findings are sorted: those of one kind are neighbours. */
 static void add_warnings(const kernels_abi_report *report, kernels_buffer *out) {
-    bool is_first = true;
+    const kernels_abi_finding *last = NULL;
+    size_t count = 0;
     for (size_t i = 0; i < report->findings.count; i++) {
         const kernels_abi_finding *finding = &report->findings.items[i];
-        if (finding->severity == KERNELS_ABI_WARNING) {
-            kernels_buffer_printf(out, is_first ? "\n⚠️ Warnings:\n\n%s" : "%s", finding->message);
-            kernels_buffer_printf(out, finding->slice != NULL ? " (%s)\n" : "%s\n",
-                                  finding->slice != NULL ? finding->slice : "");
-            is_first = false;
+        if (finding->severity != KERNELS_ABI_WARNING) {
+            continue;
         }
+        if (last == NULL) {
+            kernels_buffer_add_text(out, "\n⚠️ Warnings:\n\n");
+        } else if (last->kind != finding->kind || last->check != finding->check) {
+            add_hidden(count, out);
+            count = 0;
+        }
+        if (count++ < SHOWN_LIMIT) {
+            kernels_buffer_printf(out, finding->slice != NULL ? "%s (%s)\n" : "%s%s\n", finding->message,
+                                  finding->slice != NULL ? finding->slice : "");
+        }
+        last = finding;
     }
+    add_hidden(count, out);
 }
 
 void kernels_abi_report_text(const kernels_abi_scanned *item, bool strict, kernels_buffer *out) {
