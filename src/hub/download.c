@@ -193,6 +193,7 @@ kernels_status kernels_download_open(kernels_download *d, kernels_error *error) 
     d->segments[0].in_flight = true;
     d->segment_count = 1;
     d->begun = kernels_clock_nanoseconds();
+    d->waited_before = kernels_http_waited(d->shared->hub->http);
     return KERNELS_OK;
 }
 
@@ -311,6 +312,10 @@ kernels_segment *kernels_download_split(kernels_download *d) {
     uint64_t elapsed = kernels_clock_nanoseconds() - d->begun;
     if (!kernels_download_may_split(d) || elapsed < SPLIT_AFTER_NS) {
         return NULL;
+    }
+    uint64_t waited = kernels_http_waited(d->shared->hub->http) - d->waited_before;
+    if (waited < elapsed / 2) {
+        return NULL; /* the network is faster than we and our disk are */
     }
     kernels_segment *old = longest(d);
     uint64_t speed = (uint64_t)((double)written(d) * (double)SECOND_NS / (double)elapsed / (double)flying(d));

@@ -44,6 +44,7 @@ struct kernels_download {
     kernels_file_writer *writer;
     kernels_file_lock *lock;
     uint64_t begun;            /* clock time */
+    uint64_t waited_before;    /* for the network, when it was begun */
     kernels_segment *segments; /* KERNELS_DOWNLOAD_SEGMENTS of them, while any is on its way */
     size_t segment_count;
 };

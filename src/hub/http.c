@@ -36,6 +36,8 @@ void kernels_http_free(kernels_http *http) {
 
 uint64_t kernels_http_request_count(const kernels_http *http) { return http->request_count; }
 
+uint64_t kernels_http_waited(const kernels_http *http) { return http->waited; }
+
 void kernels_http_response_dispose(kernels_http_response *response) {
     kernels_buffer_dispose(&response->headers);
     kernels_buffer_dispose(&response->body);
@@ -189,7 +191,9 @@ static kernels_status step(run *r, kernels_error *error) {
         KERNELS_TRY(fill(r, error));
         int wait = sleep_time(r);
         if (r->count > 0 || r->later) {
+            uint64_t begin = kernels_clock_nanoseconds();
             code = curl->multi_poll(r->http->multi, NULL, 0, wait, NULL);
+            r->http->waited += kernels_clock_nanoseconds() - begin;
         }
     }
     return code == CURLM_OK ? KERNELS_OK

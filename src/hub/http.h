@@ -29,6 +29,8 @@ typedef struct kernels_http_options {
 kernels_status kernels_http_new(const kernels_http_options *options, kernels_http **http, kernels_error *error);
 void kernels_http_free(kernels_http *http);
 uint64_t kernels_http_request_count(const kernels_http *http);
+/* Nanoseconds spent waiting for the network, so far. */
+uint64_t kernels_http_waited(const kernels_http *http);
 
 typedef enum kernels_http_method {
     KERNELS_HTTP_GET,

@@ -15,6 +15,7 @@ struct kernels_http {
     const kernels_curl *curl; /* NULL until the first request */
     CURLM *multi;             /* keeps connections open between requests */
     uint64_t request_count;
+    uint64_t waited; /* for the network, nanoseconds */
     char *warning_topics[KERNELS_HTTP_WARNING_TOPICS];
     size_t warning_topic_count;
 };

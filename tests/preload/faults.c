@@ -75,7 +75,10 @@ static bool is_due(const char *call) {
         return false;
     }
     const char *nth = getenv("FAULT_NTH");
-    unsigned long number = nth ? strtoul(nth, NULL, 10) : 0;
+    unsigned long number = 0;
+    for (; nth && *nth >= '0' && *nth <= '9'; nth++) {
+        number = number * 10 + (unsigned long)(*nth - '0');
+    }
     calls++;
     bool due = number > 0 ? calls == number : is_mode("EINTR") ? calls % 2 == 1 : true;
     if (due) {

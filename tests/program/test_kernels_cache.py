@@ -297,3 +297,20 @@ def test_prune_detached(filled, programs, run):
     assert str(repository / "snapshots" / commits["good/top"]) in {entry["path"] for entry in removed}
     assert list((repository / "blobs").iterdir()) == [] and list((repository / ".kernels").iterdir()) == []
     assert len(json.loads(run(programs.kernels, "cache", "ls", "good/leaf", "--json", env=env).stdout)[0]["snapshots"]) == 1
+
+
+def test_command_lines(programs, run, tmp_path):
+    """The recorded command lines of `download`: usage errors, and those that get as far as looking for a lock file."""
+    count = 0
+    for case in read("layers/cli_argv.json")["cases"]:
+        if not case["argv"] or case["argv"][0] != "download":
+            continue
+        done = run(programs.kernels, *case["argv"], check=False, cwd=tmp_path)
+        count += 1
+        if "exit" in case:
+            assert done.returncode == case["exit"] and done.stdout == "" and done.stderr.startswith("usage: kernels"), case
+        else:
+            assert done.returncode == 1 and f"in: {case['parsed']['project_dir']}" in done.stderr, case
+    assert count >= 8
+    assert run(programs.kernels, "download", ".", "--js", check=False, cwd=tmp_path).returncode == 2  # extensions in full only
+    assert run(programs.kernels, "cache", check=False).returncode == 2
