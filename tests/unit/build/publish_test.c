@@ -202,7 +202,7 @@ static void test_unchanged(void **state) {
          .lfs_sha256 = "5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03"},
         {.path = "build/torch-cpu/c.py", .size = 6, .oid = "ce013625030ba8dba906f756967f9e9ca394464a"},
     };
-    const kernels_tree tree = {entries, 3, NULL};
+    const kernels_tree tree = {.entries = entries, .count = 3};
     must(kernels_publish_plan_drop_unchanged(&plan, "v1", &tree, &error), &error);
     assert_int_equal(plan.branches[0].count, 2);
     assert_string_equal(plan.branches[0].operations[0].path, "build/torch-cpu/c.py");
