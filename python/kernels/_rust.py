@@ -4,7 +4,7 @@
 The name and the classes are those of the native module of the released package `kernels`. Here they are small
 immutable classes over the functions of kernels._native; whatever is parsed or printed, the library does it.
 
-Objects compare by value where the table in docs/internals/python.md says so, otherwise by identity. Lists and
+Names, versions, dependencies, locks and their collections compare by value, other objects by identity. Lists and
 dictionaries that are handed out are fresh.
 """
 

@@ -191,3 +191,10 @@ def test_kernels_data(python, root, build_dir):
     version = re.search(r'KERNELS_COMPATIBLE_VERSION "([0-9.]+)"', (root / "CMakeLists.txt").read_text()).group(1)
     project = (folder / "pyproject.toml").read_text()
     assert f'version = "{version}"' in project and f'"kernels=={version}"' in project
+
+
+def test_meant_differences_are_documented(root):
+    """Each difference that `./run compare` lets pass has its heading in docs/compatibility.md."""
+    named = re.findall(r'return "([A-Z][^"]+)"', (root / "tests" / "peer" / "compare_formats.py").read_text())
+    text = (root / "docs" / "compatibility.md").read_text()
+    assert len(named) == 6 and all(f"### {name}\n" in text for name in named)
