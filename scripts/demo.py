@@ -61,6 +61,23 @@ def check(held, message: str):
         raise Failed(message)
 
 
+def run_to_the_end(command: list[str], env: dict[str, str]) -> tuple[int, str, str]:
+    """Exit code and both outputs. When we are interrupted the command is asked to stop, so that it can end what it
+    started, before it is killed."""
+    with subprocess.Popen(command, cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True) as process:
+        try:
+            output, errors = process.communicate(timeout=STEP_SECONDS)
+        except BaseException:
+            process.terminate()
+            try:
+                process.communicate(timeout=10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+            raise
+    return process.returncode, output, errors
+
+
 class Demo:
     def __init__(self, licence: str):
         self.licence = licence
@@ -84,12 +101,10 @@ class Demo:
         words = [os.path.relpath(word, ROOT) if str(word).startswith(str(ROOT)) else str(word) for word in command]
         if show:
             print("  $ " + shlex.join(words if len(shlex.join(words)) < 200 else words[:2] + ["..."]), flush=True)
-        done = subprocess.run([str(word) for word in command], cwd=ROOT, env={**self.environment, **(env or {})},
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                              timeout=STEP_SECONDS)
-        if done.returncode != 0:
-            raise Failed(f"{words[0]} ended with {done.returncode}\n{done.stdout[-3000:]}\n{done.stderr[-6000:]}")
-        return done.stdout
+        code, output, errors = run_to_the_end([str(word) for word in command], {**self.environment, **(env or {})})
+        if code != 0:
+            raise Failed(f"{words[0]} ended with {code}\n{output[-3000:]}\n{errors[-6000:]}")
+        return output
 
     @contextlib.contextmanager
     def step(self, name: str):

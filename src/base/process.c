@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -148,6 +151,9 @@ static kernels_status launch_prepare(const kernels_process_options *options, lau
 
 static void child_run(const kernels_process_options *options, launch *start) {
     (void)setpgid(0, 0); /* a group of its own, so that a time-out reaches grandchildren too */
+#ifdef __linux__
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a group of its own hears no Ctrl-C: it must not outlive us */
+#endif
     bool ready = dup2(start->input[0], 0) >= 0;
     if (!options->inherit_output) {
         ready = ready && dup2(start->output[1], 1) >= 0 && dup2(start->errors[1], 2) >= 0;
