@@ -152,10 +152,12 @@ kernels_status kernels_random(void *bytes, size_t size, kernels_error *error) {
 }
 
 kernels_status kernels_random_hex(char *text, size_t digits, kernels_error *error) {
+    unsigned char bytes[64]; /* one digit each: few calls of the system matter more than few bytes */
     for (size_t i = 0; i < digits; i++) {
-        unsigned char byte;
-        KERNELS_TRY(kernels_random(&byte, 1, error));
-        text[i] = hex_digits[byte & 15];
+        if (i % sizeof bytes == 0) {
+            KERNELS_TRY(kernels_random(bytes, digits - i < sizeof bytes ? digits - i : sizeof bytes, error));
+        }
+        text[i] = hex_digits[bytes[i % sizeof bytes] & 15];
     }
     text[digits] = '\0';
     return KERNELS_OK;

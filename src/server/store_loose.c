@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/view.h"
 
-#define INPUT_BLOCK ((size_t)64 * 1024)
+#define INPUT_BLOCK ((size_t)16 * 1024)
 /* "commit 18446744073709551615" and its NUL */
 #define HEADER_LIMIT ((size_t)32)
 
@@ -18,15 +18,15 @@ struct kernels_loose_reader {
     FILE *file;
     z_stream inflater;
     bool inflater_is_ready, has_ended;
-    unsigned char input[INPUT_BLOCK];
     char header[HEADER_LIMIT]; /* what was inflated to find the end of the header */
     size_t header_size, header_used;
+    unsigned char *input; /* INPUT_BLOCK bytes behind this struct, not zeroed */
 };
 
 static kernels_status damaged(kernels_error *error) { return kernels_fail(error, KERNELS_IO, "an object is damaged"); }
 
 static kernels_status refill(kernels_loose_reader *reader, kernels_error *error) {
-    size_t got = fread(reader->input, 1, sizeof reader->input, reader->file);
+    size_t got = fread(reader->input, 1, INPUT_BLOCK, reader->file);
     if (got == 0) {
         return ferror(reader->file) ? kernels_fail(error, KERNELS_IO, "cannot read an object") : damaged(error);
     }
@@ -84,7 +84,10 @@ static kernels_status open_reader(kernels_loose_reader *reader, const char *path
 kernels_status kernels_loose_reader_open(const char *directory, const char *oid, kernels_loose_reader **reader,
                                          kernels_error *error) {
     kernels_buffer path = KERNELS_BUFFER_INIT(8192);
-    kernels_loose_reader *opened = kernels_calloc(1, sizeof *opened);
+    kernels_loose_reader *opened = kernels_malloc(sizeof *opened + INPUT_BLOCK);
+    if (opened != NULL) {
+        *opened = (kernels_loose_reader){.input = (unsigned char *)(opened + 1)};
+    }
     kernels_buffer_printf(&path, "%s/%.2s/%s", directory, oid, oid + 2);
     kernels_status status = opened != NULL ? kernels_buffer_status(&path, error) : kernels_fail_no_memory(error);
     if (status == KERNELS_OK) {
