@@ -9,6 +9,8 @@ static const kernels_command *const commands[] = {
 };
 
 static const char environment[] = "KERNELS_CACHE  Folder of the cache (default: that of the Hub's tools).\n"
+                                  "KERNELS_COMPILED_CACHE  Folder of programs that `run` compiled before (default: "
+                                  "~/.cache/kernels/compiled); empty: none are kept.\n"
                                   "KERNELS_PYTHON  Interpreter whose packages (torch, libtpu, plugins) are looked at.\n"
                                   "LOCAL_KERNELS  Folders that stand in for kernels: repo_id=path:repo_id=path.\n"
                                   "HF_ENDPOINT  URL of the Hub.\n"
