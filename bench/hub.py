@@ -1,199 +1,113 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The embedded hub under 200 parallel clients, beside nginx serving the same files (part of bench/run.py).
-
-    hub.py [--seconds N]      alone, with a table of what was seen
-
-No request may fail, and the second half of the time must need no more descriptors and memory than the first.
-"""
-import argparse
-import base64
+"""Downloads side by side: `kernels download` against `curl -o F URL && sync F`, the Python client and its requests."""
 import contextlib
-import hashlib
-import http.client
 import json
-import os
 import pathlib
-import re
+import random
 import shutil
-import socket
+import statistics
 import subprocess
 import sys
-import tempfile
-import threading
-import time
-import urllib.parse
+import urllib.request
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-SERVE = ROOT / "build" / "release" / "src" / "cli" / "kernels-serve"
-CLIENTS = 200
-SMALL, LARGE = 4096, 8 << 20
-WARM_UP_SECONDS = 3
-# What one connection more or less may cost: threads end when clients do.
-DESCRIPTORS_SLACK, MEGABYTES_SLACK = 8, 32
+from file_hub import COMMIT
 
-
-class Failed(Exception):
-    """The server did not hold what it has to."""
-
-
-# ---- the two servers ----
-
-def ask(url: str, method: str, target: str, body: bytes = b"") -> bytes:
-    parts = urllib.parse.urlsplit(url)
-    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=60)
-    connection.request(method, target, body)
-    response = connection.getresponse()
-    answer = response.read()
-    connection.close()
-    if response.status >= 300:
-        raise Failed(f"{method} {target}: {response.status} {answer[:200]!r}")
-    return answer
-
-
-def publish(url: str, small: bytes, large: bytes):
-    ask(url, "POST", "/api/repos/create", b'{"name":"demo","organization":"acme","type":"kernel"}')
-    oid = hashlib.sha256(large).hexdigest()
-    batch = {"operation": "upload", "transfers": ["basic"], "objects": [{"oid": oid, "size": len(large)}]}
-    answer = json.loads(ask(url, "POST", "/kernels/acme/demo.git/info/lfs/objects/batch", json.dumps(batch).encode()))
-    ask(url, "PUT", answer["objects"][0]["actions"]["upload"]["href"].removeprefix(url), large)
-    rows = [{"key": "header", "value": {"summary": "files", "description": ""}},
-            {"key": "file", "value": {"path": "small", "encoding": "base64",
-                                      "content": base64.b64encode(small).decode()}},
-            {"key": "lfsFile", "value": {"path": "large", "algo": "sha256", "oid": oid, "size": len(large)}}]
-    ask(url, "POST", "/api/kernels/acme/demo/commit/main", "".join(json.dumps(row) + "\n" for row in rows).encode())
-
-
-@contextlib.contextmanager
-def our_hub(folder: pathlib.Path):
-    process = subprocess.Popen([SERVE, folder / "store"], stdout=subprocess.PIPE, text=True)
-    try:
-        yield process.stdout.readline().strip(), process
-    finally:
-        process.terminate()
-        process.wait(60)
-
-
-NGINX = """
-daemon off; pid {folder}/nginx.pid; error_log {folder}/error.log; worker_processes auto;
-events {{ worker_connections 1024; }}
-http {{
-  access_log off; sendfile on; tcp_nopush on; keepalive_requests 100000000;
-  client_body_temp_path {folder}/t1; proxy_temp_path {folder}/t2; fastcgi_temp_path {folder}/t3;
-  uwsgi_temp_path {folder}/t4; scgi_temp_path {folder}/t5;
-  server {{ listen 127.0.0.1:{port}; root {folder}/files; }}
-}}
+HERE = pathlib.Path(__file__).resolve().parent
+GIB = 1 << 30
+MEMORY_LIMIT = 24 * (1 << 20) / 1e6  # MB
+FETCH = """
+import sys
+from huggingface_hub import snapshot_download
+snapshot_download("a/b", repo_type="kernel", revision=sys.argv[1], cache_dir=sys.argv[2])
 """
 
 
+def write_files(folder: pathlib.Path, count: int, size: int):
+    """One variant of so many files, metadata.json among them; the others hold `size` random bytes each."""
+    variant = folder / "torch-universal"
+    variant.mkdir(parents=True)
+    (variant / "metadata.json").write_text(json.dumps({
+        "name": "b", "id": "_b", "version": 1, "license": "Apache-2.0", "python-depends": [], "backend": {"type": "cpu"}}))
+    noise = random.Random(count)
+    for i in range(count - 1):
+        with open(variant / f"f{i}.bin", "wb") as file:
+            for start in range(0, size, 1 << 24):
+                file.write(noise.randbytes(min(1 << 24, size - start)))
+
+
 @contextlib.contextmanager
-def nginx(folder: pathlib.Path):
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    (folder / "nginx.conf").write_text(NGINX.format(folder=folder, port=port))
-    process = subprocess.Popen([shutil.which("nginx") or "/usr/sbin/nginx", "-e", folder / "error.log", "-c",
-                                folder / "nginx.conf"])
+def serve(folder: pathlib.Path):
+    process = subprocess.Popen([sys.executable, HERE / "file_hub.py", folder], stdout=subprocess.PIPE, text=True)
     try:
-        for _ in range(100):
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
-                break
-            time.sleep(0.1)
-        yield f"http://127.0.0.1:{port}"
+        yield process.stdout.readline().strip()
     finally:
         process.terminate()
-        process.wait(60)
+        process.wait()
 
 
-# ---- measuring ----
-
-def load(url: str, seconds: int) -> dict:
-    """200 clients as fast as they can; requests and bytes a second."""
-    done = subprocess.run(["wrk", "-t2", f"-c{CLIENTS}", f"-d{seconds}s", "--timeout", "30s", url], text=True,
-                          capture_output=True, timeout=seconds + 120)
-    requests = re.search(r"(\d+) requests in ([\d.]+)(m?)s?, ([\d.]+)(\w+) read", done.stdout)
-    errors = re.search(r"Socket errors:.*|Non-2xx.*", done.stdout)
-    if done.returncode != 0 or requests is None or errors:
-        raise Failed(f"{url}: {errors.group() if errors else done.stdout + done.stderr}")
-    rate = float(re.search(r"Requests/sec:\s*([\d.]+)", done.stdout).group(1))
-    transfer, unit = re.search(r"Transfer/sec:\s*([\d.]+)(\w+)", done.stdout).groups()
-    return {"requests": rate, "bytes": float(transfer) * {"KB": 1e3, "MB": 1e6, "GB": 1e9}.get(unit, 1)}
+def once(measure_program, command, env, leave: pathlib.Path) -> tuple[float, float]:
+    """Seconds and peak MB of one run; what it writes to `leave` is removed before and after."""
+    shutil.rmtree(leave, ignore_errors=True)
+    leave.mkdir(parents=True)
+    done = subprocess.run([measure_program, "1", *map(str, command)], env=env, text=True, capture_output=True)
+    shutil.rmtree(leave)
+    seconds, kibibytes, code = done.stdout.split()
+    if done.returncode != 0 or code != "0":
+        raise subprocess.CalledProcessError(int(code), command, done.stdout, done.stderr)
+    return float(seconds), float(kibibytes) * 1024 / 1e6
 
 
-class Watch:
-    """Descriptors and own memory of a process, twice a second."""
-
-    def __init__(self, pid: int):
-        self.pid, self.rows, self.stopping = pid, [], threading.Event()
-        self.thread = threading.Thread(target=self.run)
-        self.started = time.monotonic()
-
-    def look(self):
-        with open(f"/proc/{self.pid}/status", encoding="ascii") as status:
-            memory = int(next(line for line in status if line.startswith("RssAnon")).split()[1]) / 1024
-        return time.monotonic() - self.started, len(os.listdir(f"/proc/{self.pid}/fd")), memory
-
-    def run(self):
-        while not self.stopping.wait(0.5):
-            self.rows.append(self.look())
-
-    def __enter__(self):
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self.stopping.set()
-        self.thread.join()
-
-    def check(self):
-        """(descriptors, megabytes) at most; Failed when either grew after the warm-up."""
-        warm = [row for row in self.rows if row[0] >= WARM_UP_SECONDS] or self.rows
-        for column, slack, what in ((1, DESCRIPTORS_SLACK, "descriptors"), (2, MEGABYTES_SLACK, "megabytes")):
-            values = [row[column] for row in warm]
-            first = max(values[:len(values) // 2 + 1])
-            if max(values) > first + slack:
-                raise Failed(f"{what} of the server grew from {first:.0f} to {max(values):.0f}")
-        return max(row[1] for row in warm), max(row[2] for row in warm)
+def bench_large_file(work, programs, env, runs, compare):
+    write_files(work / "large", 2, GIB)
+    target = work / "target"
+    with serve(work / "large") as url:
+        env = {**env, "HF_ENDPOINT": url, "HF_HUB_DISABLE_XET": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+               "HF_HUB_DISABLE_TELEMETRY": "1"}
+        address = f"{url}/kernels/a/b/resolve/{COMMIT}/build/torch-universal/f0.bin"
+        commands = {
+            "ours": [programs["kernels"], "download", "a/b", "--version=1", "--all-variants", "--quiet", "--to", target],
+            "curl": ["sh", "-c", f"curl -s -o '{target}/f' '{address}' && sync '{target}/f'"],
+            "python": [programs["python"], "-c", FETCH, "v1", target]}
+        results = {name: [] for name in commands}
+        for _ in range(runs):  # in turn, so that what else the machine does falls on all
+            for name, command in commands.items():
+                results[name].append(once(programs["measure"], command, env, target))
+    seconds = {name: statistics.median(run[0] for run in found) for name, found in results.items()}
+    memory = max(run[1] for run in results["ours"])
+    return [compare("1 GiB from loopback, hashed and synced, against curl and sync", "s", seconds["ours"], seconds["curl"], 0.9),
+            compare("1 GiB from loopback, against the Python client", "s", seconds["ours"], seconds["python"], 2),
+            compare("1 GiB from loopback: peak memory, against 24 MiB", "MB", memory, MEMORY_LIMIT, 1)]
 
 
-def bench_hub(seconds: int) -> dict:
-    """Figures of both servers; raises Failed when the hub does not hold."""
-    if shutil.which("wrk") is None:
-        raise Failed("wrk is missing")
-    ours, peaks = [], []
-    with tempfile.TemporaryDirectory(prefix="kernels-bench-", dir=ROOT / "build") as name:
-        folder = pathlib.Path(name)
-        small, large = b"x = 1\n" * (SMALL // 6), os.urandom(LARGE)
-        (folder / "files").mkdir()
-        (folder / "files" / "small").write_bytes(small)
-        (folder / "files" / "large").write_bytes(large)
-        os.chmod(folder, 0o755)
-        os.chmod(folder / "files", 0o755)
-        with our_hub(folder) as (url, process):
-            publish(url, small, large)
-            for file in ("small", "large"):
-                with Watch(process.pid) as watch:
-                    ours.append(load(f"{url}/kernels/acme/demo/resolve/main/{file}", seconds))
-                peaks.append(watch.check())
-        with nginx(folder) as url:
-            peer = [load(f"{url}/{file}", min(seconds, 20)) for file in ("small", "large")]
-    return {"small": (ours[0]["requests"], peer[0]["requests"]), "large": (ours[1]["bytes"], peer[1]["bytes"]),
-            "descriptors": max(row[0] for row in peaks), "megabytes": max(row[1] for row in peaks)}
+def count(url: str) -> int:
+    with urllib.request.urlopen(f"{url}/count") as answer:
+        return json.load(answer)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description="the embedded hub beside nginx")
-    parser.add_argument("--seconds", type=int, default=60)
+def bench_requests(work, programs, env, compare):
+    """`kernels download` of one locked kernel of F files, cold."""
+    project = work / "project"
+    project.mkdir()
+    (project / "kernels.lock").write_text(json.dumps([{"dependency": {"repo-id": "a/b", "version": 1},
+                                                       "lock": {"commit": COMMIT}}]))
+    results = []
+    for files in (2, 100, 500):
+        write_files(work / f"files{files}", files, 100)
+        with serve(work / f"files{files}") as url:
+            sent = {}
+            for name in ("kernels", "peer"):
+                variables = {**env, "HF_ENDPOINT": url, "HF_HUB_CACHE": str(work / f"cache-{name}-{files}"), "HF_HUB_DISABLE_XET": "1"}
+                subprocess.run([programs[name], "download", project, "--all-variants"], env=variables, check=True,
+                               capture_output=True)
+                sent[name] = count(url)
+        results.append(compare(f"requests for a locked kernel of {files} files", "", sent["kernels"], sent["peer"], 1.6))
+    return results
+
+
+def bench(work: pathlib.Path, programs, env, runs: int, compare) -> list[dict]:
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(parents=True)
     try:
-        figures = bench_hub(parser.parse_args().seconds)
-    except Failed as error:
-        print(f"bench: {error}", file=sys.stderr)
-        return 1
-    for key, unit, scale in (("small", "requests/s", 1), ("large", "MB/s", 1e6)):
-        ours, peer = figures[key]
-        print(f"{key} files, {CLIENTS} clients: {ours / scale:.0f} {unit}, nginx {peer / scale:.0f} {unit}, "
-              f"ratio {ours / peer:.2f}")
-    print(f"at most {figures['descriptors']} descriptors, {figures['megabytes']:.0f} MB of own memory")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+        return bench_large_file(work, programs, env, runs, compare) + bench_requests(work, programs, env, compare)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)

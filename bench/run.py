@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Side by side with the released peer (`kernels` 0.17.2 and jax), in one run: medians and ratios (./run bench).
 
-    run.py [--runs N]
+    run.py [--runs N] [--serve-seconds N]
 
 Prints a table with what each ratio must be at least, writes build/bench.json; exit 0 only if all are reached. Figures
 depend on the machine, ratios hardly: quote ratios.
@@ -20,6 +20,7 @@ import sys
 
 import abi
 import hub
+import serve
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
@@ -155,6 +156,21 @@ def bench_abi(runs: int, env: dict[str, str]) -> list[dict]:
     return abi.bench(BUILD / "bench-abi", programs, env, runs, compare)
 
 
+def bench_serve(seconds: int) -> list[dict]:
+    """The embedded hub beside nginx: here more is better, so the ratio is ours to theirs."""
+    try:
+        figures = serve.bench(seconds)
+    except serve.Failed as error:
+        raise Missing(str(error)) from error
+    rows = []
+    for key, unit, scale, required in (("small", "requests/s", 1, 0.1), ("large", "MB/s", 1e6, 0.5)):
+        ours, peer = (value / scale for value in figures[key])
+        rows.append({"name": f"hub, {serve.CLIENTS} clients, {key} files, beside nginx", "unit": unit, "ours": ours,
+                     "peer": peer, "ratio": round(ours / peer, 2), "required": required,
+                     "passed": ours / peer >= required})
+    return rows
+
+
 def print_table(results: list[dict]):
     width = max(len(result["name"]) for result in results)
     print(f"{'':<{width}}  {'ours':>12}  {'peer':>12}  {'ratio':>8}  {'required':>8}")
@@ -168,13 +184,15 @@ def print_table(results: list[dict]):
 def main() -> int:
     parser = argparse.ArgumentParser(description="ratios against the released peer")
     parser.add_argument("--runs", type=int, default=7, help="runs of each peer command (default 7)")
-    runs = parser.parse_args().runs
+    parser.add_argument("--serve-seconds", type=int, default=60, help="load on the hub, each of two files (default 60)")
+    arguments = parser.parse_args()
+    runs = arguments.runs
     home = BUILD / "bench-home"
     home.mkdir(parents=True, exist_ok=True)
     env = {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8"}
     try:
         results = (bench_help(runs, env) + bench_formats(runs, env) + bench_hub(runs, env) + bench_abi(runs, env) +
-                   bench_first_result(runs, env))
+                   bench_first_result(runs, env) + bench_serve(arguments.serve_seconds))
     except (Missing, subprocess.CalledProcessError, OSError) as error:
         print(f"bench: {error}", file=sys.stderr)
         return 1
