@@ -18,18 +18,18 @@
 #define NAME_LIMIT ((size_t)100000)
 #define LINK_LIMIT ((size_t)4096)
 
-static const char prefix[] = "kernels--";
+#define PREFIX "kernels--"
 
 /* ---- names ---- */
 
 /* "kernels--owner--name" -> "owner/name"; false for the folders of other tools. */
 static char *id_of_folder(const char *folder) {
     kernels_view text = kernels_view_of(folder);
-    if (!kernels_view_starts_with(text, KERNELS_VIEW("kernels--"))) {
+    if (!kernels_view_starts_with(text, KERNELS_VIEW(PREFIX))) {
         return NULL;
     }
     kernels_buffer id = KERNELS_BUFFER_INIT(KERNELS_PATH_LIMIT);
-    for (size_t i = sizeof(prefix) - 1; i < text.size; i++) {
+    for (size_t i = sizeof(PREFIX) - 1; i < text.size; i++) {
         bool separator = text.data[i] == '-' && i + 1 < text.size && text.data[i + 1] == '-';
         kernels_buffer_add_char(&id, separator ? '/' : text.data[i]);
         i += separator;

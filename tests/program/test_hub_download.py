@@ -467,7 +467,7 @@ def test_tls(driver, secure):
     del environment["SSL_CERT_FILE"]
     begin = time.monotonic()
     driver.fails("NETWORK", "refs", "kernel", "a/b", env=environment)  # unknown issuer: no second try would help
-    assert time.monotonic() - begin < 1
+    assert time.monotonic() - begin < 10
 
 
 def test_no_way_from_https_to_http(driver, secure, scripted):
