@@ -56,20 +56,20 @@ static inline char *plugin_path(void) {
     return path;
 }
 
-#define NO_PLUGIN_TEXT                                                                                             \
-    "skipped: no XLA CPU plugin (set KERNELS_TEST_CPU_PLUGIN, or fetch the jax environment with "                  \
+#define NO_PLUGIN_TEXT                                                                            \
+    "skipped: no XLA CPU plugin (set KERNELS_TEST_CPU_PLUGIN, or fetch the jax environment with " \
     "`kernel-builder env fetch jax`)\n"
 /* Exit code that ctest takes for a skipped program. */
 #define PLUGIN_TESTS_SKIPPED 77
 
 /* Leaves the test when there is no plugin. */
-#define PLUGIN_OR_SKIP(path)                                                                                       \
-    do {                                                                                                           \
-        (path) = plugin_path();                                                                                    \
-        if (!(path)) {                                                                                             \
-            print_message(NO_PLUGIN_TEXT);                                                                         \
-            skip();                                                                                                \
-        }                                                                                                          \
+#define PLUGIN_OR_SKIP(path)               \
+    do {                                   \
+        (path) = plugin_path();            \
+        if (!(path)) {                     \
+            print_message(NO_PLUGIN_TEXT); \
+            skip();                        \
+        }                                  \
     } while (0)
 
 #endif
