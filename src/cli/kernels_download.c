@@ -245,6 +245,9 @@ static int run_command(const kernels_arguments *arguments, void *payload) {
     if (run.has_version && run.revision != NULL) {
         return kernels_terminal_failure(run.terminal, "Only one of --revision or --version can be specified");
     }
+    if (run.folder != NULL && run.folder[0] == '\0') {
+        return kernels_terminal_failure(run.terminal, "--to names no folder: it is empty");
+    }
     run.terminal->progress = run.quiet ? KERNELS_PROGRESS_NONE : KERNELS_PROGRESS_FILES;
     int code = obtain(&run);
     kernels_buffer_dispose(&run.out);

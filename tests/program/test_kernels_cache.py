@@ -159,6 +159,8 @@ def test_revision_and_bad_arguments(machine, programs, run):
     done = run(programs.kernels, "download", "good/leaf", "--revision", "v1", "--version", "1", env=env, check=False)
     assert done.returncode == 1 and "Only one of" in done.stderr
     assert run(programs.kernels, "download", "a", "--version=-1", env=env, check=False).returncode == 2
+    done = run(programs.kernels, "download", "good/leaf", "--version", "1", "--to", "", env=env, check=False)
+    assert done.returncode == 1 and "--to" in done.stderr
     done = run(programs.kernels, "download", "good/leaf", "--version", "7", env=env, check=False)
     assert done.returncode == 1 and "Version 7 not found, available versions: 1" in done.stderr
     assert run(programs.kernels, "download", "../x", "--version", "7", env=env, check=False).returncode == 1
