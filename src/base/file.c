@@ -231,6 +231,9 @@ kernels_status kernels_make_directories(const char *path, kernels_error *error) 
     if (!copy) {
         return kernels_fail_no_memory(error);
     }
+    if (path[0] == '\0') {
+        return fail_path(error, ENOENT, "create the folder", path);
+    }
     if (kernels_file_is_directory(path)) {
         return KERNELS_OK;
     }

@@ -86,7 +86,8 @@ typedef struct kernels_file_writer_options {
 
 #define KERNELS_FILE_WRITER_HASHES 3
 
-/* Starts a new file that will become `path`; its folder must exist. options may be NULL. */
+/* Starts a new file that will become `path`; its folder must exist. Nothing but a plain file, or a link to one, is
+ * ever replaced. options may be NULL. */
 kernels_status kernels_file_writer_open(const char *path, const kernels_file_writer_options *options,
                                         kernels_file_writer **writer, kernels_error *error);
 kernels_status kernels_file_writer_write(kernels_file_writer *writer, const void *data, size_t size,

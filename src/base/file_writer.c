@@ -71,6 +71,20 @@ static char *temporary_name(const char *path, kernels_error *error) {
     return kernels_buffer_take(&text);
 }
 
+/* Renaming would put a plain file in the place of a device, a pipe or a folder; links to files are replaced. */
+static kernels_status check_target(const char *path, kernels_error *error) {
+    struct stat facts;
+    if (path[0] != '\0' && (stat(path, &facts) != 0 || S_ISREG(facts.st_mode))) {
+        return KERNELS_OK;
+    }
+    const char *found = path[0] == '\0'          ? "the name is empty"
+                        : S_ISDIR(facts.st_mode) ? "it is a folder"
+                                                 : "it is not a plain file";
+    kernels_fail(error, KERNELS_IO, "cannot write `%s`: %s", path, found);
+    kernels_error_set_subject(error, path);
+    return KERNELS_IO;
+}
+
 static kernels_status open_temporary(kernels_file_writer *writer, unsigned mode, kernels_error *error) {
     int number = kernels_fault(KERNELS_FAULT_OPEN) ? ENOSPC : 0;
     if (number == 0) {
@@ -92,6 +106,9 @@ kernels_status kernels_file_writer_open(const char *path, const kernels_file_wri
     options = options ? options : &defaults;
     if (options->algorithm_count > KERNELS_FILE_WRITER_HASHES) {
         return kernels_fail(error, KERNELS_INVALID_ARGUMENT, "at most %d hashes at once", KERNELS_FILE_WRITER_HASHES);
+    }
+    if (!options->exclusive) {
+        KERNELS_TRY(check_target(path, error));
     }
     kernels_file_writer *made = kernels_calloc(1, sizeof *made);
     if (!made) {

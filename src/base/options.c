@@ -294,6 +294,9 @@ static int add_positional(kernels_arguments *state, const char *word) {
     if (!positional) {
         return usage_error(state, "unexpected argument `%s`", word);
     }
+    if (word[0] == '\0' && !positional->may_be_empty) {
+        return usage_error(state, "argument %s is empty", positional->name);
+    }
     if (positional->integer && !parse_integer(kernels_view_of(word), &number)) {
         return usage_error(state, "invalid value `%s` for %s: expected an integer", word, positional->name);
     }

@@ -42,6 +42,7 @@ typedef struct kernels_positional {
     bool required;
     bool repeatable; /* only the last */
     bool integer;
+    bool may_be_empty; /* else "" is an error: as a path it would silently be the current folder */
     const char *const *choices;
 } kernels_positional;
 

@@ -63,7 +63,7 @@ char *kernels_path_absolute(const char *path) {
         return kernels_strdup(path);
     }
     char directory[PATH_MAX];
-    return getcwd(directory, sizeof directory) ? kernels_path_join(directory, path) : NULL;
+    return getcwd(directory, sizeof directory) ? kernels_path_join(directory, path) : kernels_strdup(path);
 }
 
 char *kernels_path_resolve(const char *path) {

@@ -13,8 +13,9 @@ char *kernels_path_join3(const char *a, const char *b, const char *c);
 char *kernels_path_parent(const char *path);      /* "a/b" -> "a", "a" -> ".", "/" -> "/" */
 kernels_view kernels_path_name(const char *path); /* last component, "" for "/" */
 bool kernels_path_is_absolute(const char *path);
-char *kernels_path_absolute(const char *path); /* against the current directory, textual */
-char *kernels_path_resolve(const char *path);  /* realpath; NULL also when it does not exist */
+/* Against the current directory, textual. Where that is gone the path stays as it is: using it says what is wrong. */
+char *kernels_path_absolute(const char *path);
+char *kernels_path_resolve(const char *path); /* realpath; NULL also when it does not exist */
 /* Expands a leading "~" or "~/" by HOME and $NAME / ${NAME} by the environment (unset: kept). */
 char *kernels_path_expand(const char *path);
 

@@ -401,7 +401,7 @@ static const kernels_option options[] = {
 };
 
 static const kernels_positional positionals[] = {
-    {.name = "KERNEL", .help = "Folder of a kernel, or its repository OWNER/NAME."},
+    {.name = "KERNEL", .help = "Folder of a kernel, or its repository OWNER/NAME.", .may_be_empty = true},
     {0},
 };
 

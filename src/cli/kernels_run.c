@@ -83,6 +83,9 @@ static kernels_status parse_target(run_target *target, kernels_error *error) {
     }
     kernels_view text = kernels_view_of(target->text);
     size_t at = kernels_view_find(text, '@');
+    if (text.data[0] == '/' || text.data[0] == '.') {
+        return kernels_fail(error, KERNELS_FILE_NOT_FOUND, "%s: there is no such folder", target->text);
+    }
     if (at == SIZE_MAX) {
         return fail_revision(error, KERNELS_INVALID_ARGUMENT, target->text);
     }

@@ -101,6 +101,15 @@ def test_man_page(programs, run):
     assert text.startswith(".TH") and "KERNELS_CACHE" in text and "completions" in text
 
 
+def test_empty_arguments_name_nothing(programs, run, tmp_path):
+    """An empty path would be the current folder: nobody means it who forgot to set a variable."""
+    for program, command in ((programs.kernels, "serve"), (programs.kernels, "versions"),
+                             (programs.kernel_builder, "build"), (programs.kernel_builder, "upload")):
+        done = run(program, command, "", check=False, cwd=tmp_path)
+        assert done.returncode == 2 and " is empty" in done.stderr, done
+    assert [path.name for path in tmp_path.iterdir()] == ["home"]
+
+
 def test_unknown_shell(programs, run):
     assert run(programs.kernels, "completions", "tcsh", check=False).returncode == 2
 

@@ -2,6 +2,7 @@
 """`kernels run` on the exported sample kernel and the XLA CPU plugin."""
 import hashlib
 import json
+import os
 
 import numpy
 import pytest
@@ -132,3 +133,19 @@ def test_by_name_from_a_hub(kernels_run, sample, start_hub, environment):
     done = kernels_run(*other, env=env, check=False)
     assert done.returncode == 1 and "not from a trusted publisher" in done.stderr
     assert json.loads(kernels_run(*other, "--trust-remote-code", env=env).stdout)["outputs"] == report["outputs"]
+
+
+def test_only_plain_files_are_written(kernels_run, sample, tmp_path):
+    """Renaming into place would turn /dev/null into a file of numbers, did nobody look first."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("pipe")
+    for output in (tmp_path / "pipe", tmp_path / "link", tmp_path, ""):
+        said = refused(kernels_run, 1, sample, "relu", "--input", "f32[4,8]", "--output", output)
+        assert f"cannot write `{output}`" in said
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name != "home") == ["link", "pipe"]
+    assert (tmp_path / "pipe").is_fifo() and (tmp_path / "link").is_symlink()
+
+
+def test_folder_that_is_not_there(kernels_run, tmp_path):
+    assert "there is no such folder" in refused(kernels_run, 1, tmp_path / "nothing", "relu")
+    assert "there is no such folder" in refused(kernels_run, 1, "./nothing", "relu")

@@ -73,6 +73,25 @@ static void exclusive_files_are_not_replaced(void **state) {
     assert_int_equal(count_files(*state), 1);
 }
 
+static void only_plain_files_are_replaced(void **state) {
+    kernels_error error = KERNELS_ERROR_INIT;
+    KERNELS_CLEANUP_FREE char *pipe = kernels_path_join(*state, "pipe");
+    KERNELS_CLEANUP_FREE char *link = kernels_path_join(*state, "link");
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    assert_ok(kernels_make_link("pipe", link, &error), error);
+    const char *const targets[] = {pipe, link, *state, ""};
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
+        assert_int_equal(kernels_file_write(targets[i], KERNELS_VIEW("x"), 0, &error), KERNELS_IO);
+        assert_string_equal(error.subject, targets[i]);
+        kernels_error_dispose(&error);
+    }
+    assert_int_equal(count_files(*state), 2);
+    assert_false(kernels_file_is_regular(pipe));
+    assert_true(kernels_file_is_link(link));
+    assert_int_equal(kernels_make_directories("", &error), KERNELS_FILE_NOT_FOUND);
+    kernels_error_dispose(&error);
+}
+
 static void listings_are_sorted_and_removal_follows_no_link(void **state) {
     kernels_error error = KERNELS_ERROR_INIT;
     KERNELS_CLEANUP_FREE char *deep = kernels_path_join(*state, "tree/b/c");
@@ -218,15 +237,13 @@ static void files_are_hashed_in_turn(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        scratch_test(a_file_appears_whole),
-        scratch_test(exclusive_files_are_not_replaced),
-        scratch_test(listings_are_sorted_and_removal_follows_no_link),
+        scratch_test(a_file_appears_whole),           scratch_test(exclusive_files_are_not_replaced),
+        scratch_test(only_plain_files_are_replaced),  scratch_test(listings_are_sorted_and_removal_follows_no_link),
         scratch_test(locks_exclude_each_other),
 #ifdef KERNELS_FAULTS
         scratch_test(failing_writes_leave_nothing),
 #endif
-        scratch_test(files_are_hashed_in_turn),
-        cmocka_unit_test(processes_are_captured),
+        scratch_test(files_are_hashed_in_turn),       cmocka_unit_test(processes_are_captured),
         cmocka_unit_test(slow_processes_are_stopped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
