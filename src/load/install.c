@@ -77,28 +77,65 @@ static kernels_status fetch(const kernels_request *request, kernels_load_node *n
 
 /* ---- checking ---- */
 
-/* The cache keeps a file under its own hash, blobs/<git blob id or SHA-256>, and gives it a name through a link.
- * *checked is false for a file that is no such link. */
-static kernels_status check_blob(const char *path, bool *checked, bool *intact, kernels_error *error) {
-    *checked = false;
-    *intact = true;
-    if (!kernels_file_is_link(path)) {
-        return KERNELS_OK;
+/* What a file must hash to. */
+typedef struct kernels_expected_hash {
+    kernels_hash_algorithm algorithm;
+    char hex[65]; /* "" = not known */
+} kernels_expected_hash;
+
+/* What the listing of the commit says of a file of the variant; NULL without a listing. */
+static const kernels_tree_entry *find_listed(const kernels_load_node *node, const char *path) {
+    size_t first = 0, end = node->tree.count;
+    while (first < end) {
+        size_t middle = first + (end - first) / 2;
+        int order = strcmp(node->tree.entries[middle].path, path);
+        if (order == 0) {
+            return node->tree.entries[middle].is_directory ? NULL : &node->tree.entries[middle];
+        }
+        *(order < 0 ? &first : &end) = order < 0 ? middle + 1 : middle;
     }
-    KERNELS_CLEANUP_FREE char *blob = kernels_path_resolve(path);
-    KERNELS_CLEANUP_FREE char *parent = blob != NULL ? kernels_path_parent(blob) : NULL;
-    if (parent == NULL || !kernels_view_equal_text(kernels_path_name(parent), "blobs")) {
-        return KERNELS_OK;
-    }
-    kernels_view id = kernels_path_name(blob);
+    return NULL;
+}
+
+static void expect_id(kernels_view id, kernels_expected_hash *expected) {
     bool is_git = kernels_view_is_hex(id, 40);
-    if (!is_git && !kernels_view_is_hex(id, 64)) {
+    if (is_git || kernels_view_is_hex(id, 64)) {
+        expected->algorithm = is_git ? KERNELS_HASH_GIT_BLOB : KERNELS_HASH_SHA256;
+        memcpy(expected->hex, id.data, id.size);
+        expected->hex[id.size] = '\0';
+    }
+}
+
+/* The cache keeps a file under its own hash, blobs/<git blob id or SHA-256>, and gives it a name through a link. */
+static void expect_blob_name(const char *path, kernels_expected_hash *expected) {
+    KERNELS_CLEANUP_FREE char *blob = kernels_file_is_link(path) ? kernels_path_resolve(path) : NULL;
+    KERNELS_CLEANUP_FREE char *parent = blob != NULL ? kernels_path_parent(blob) : NULL;
+    if (parent != NULL && kernels_view_equal_text(kernels_path_name(parent), "blobs")) {
+        expect_id(kernels_path_name(blob), expected);
+    }
+}
+
+/* The listing is what the Hub said; without one, a file's own name in the cache has to do. */
+static kernels_status check_file(const kernels_load_node *node, const char *name, bool *intact, kernels_error *error) {
+    KERNELS_CLEANUP_FREE char *path = kernels_path_join(node->path, name);
+    KERNELS_CLEANUP_FREE char *folder = kernels_path_join("build", node->variant);
+    KERNELS_CLEANUP_FREE char *listed_path = folder != NULL ? kernels_path_join(folder, name) : NULL;
+    kernels_expected_hash expected = {.hex = ""};
+    kernels_digest digest;
+    if (path == NULL || listed_path == NULL) {
+        return kernels_fail_no_memory(error);
+    }
+    const kernels_tree_entry *listed = find_listed(node, listed_path);
+    if (listed != NULL) {
+        expect_id(kernels_view_of(listed->lfs_sha256[0] != '\0' ? listed->lfs_sha256 : listed->oid), &expected);
+    } else {
+        expect_blob_name(path, &expected);
+    }
+    if (expected.hex[0] == '\0') {
         return KERNELS_OK;
     }
-    kernels_digest digest;
-    KERNELS_TRY(kernels_file_hash(blob, is_git ? KERNELS_HASH_GIT_BLOB : KERNELS_HASH_SHA256, &digest, NULL, error));
-    *checked = true;
-    *intact = kernels_digest_equal_hex(&digest, id);
+    KERNELS_TRY(kernels_file_hash(path, expected.algorithm, &digest, NULL, error));
+    *intact = kernels_digest_equal_hex(&digest, kernels_view_of(expected.hex));
     return KERNELS_OK;
 }
 
@@ -113,18 +150,13 @@ static kernels_status fail_damaged(const kernels_load_node *node, const kernels_
     return KERNELS_INTEGRITY;
 }
 
-/* Checks files of the variant against the names of their blobs: all, or metadata.json alone. */
-static kernels_status check_blobs(const kernels_load_node *node, const kernels_listing *listing, kernels_error *error) {
+/* Checks files of the variant one by one: all, or metadata.json alone. */
+static kernels_status check_files(const kernels_load_node *node, const kernels_listing *listing, kernels_error *error) {
     KERNELS_CLEANUP(kernels_cleanup_buffer) kernels_buffer damaged = KERNELS_BUFFER_INIT(KERNELS_BUFFER_DEFAULT_LIMIT);
     size_t count = 0;
     for (size_t i = 0; i < listing->count; i++) {
-        KERNELS_CLEANUP_FREE char *path = kernels_path_join(node->path, listing->entries[i].path);
-        if (path == NULL) {
-            return kernels_fail_no_memory(error);
-        }
-        bool checked = false;
         bool intact = true;
-        KERNELS_TRY(check_blob(path, &checked, &intact, error));
+        KERNELS_TRY(check_file(node, listing->entries[i].path, &intact, error));
         if (!intact && count++ < NAMED_FILES) {
             kernels_buffer_printf(&damaged, "\n%s", listing->entries[i].path);
         }
@@ -132,20 +164,20 @@ static kernels_status check_blobs(const kernels_load_node *node, const kernels_l
     return count > 0 ? fail_damaged(node, &damaged, error) : KERNELS_OK;
 }
 
-static kernels_status check_all_blobs(const kernels_load_node *node, kernels_error *error) {
+static kernels_status check_all_files(const kernels_load_node *node, kernels_error *error) {
     kernels_listing listing = {0};
     KERNELS_TRY(kernels_list(node->path, KERNELS_LIST_RECURSIVE, &listing, error));
-    kernels_status status = check_blobs(node, &listing, error);
+    kernels_status status = check_files(node, &listing, error);
     kernels_listing_dispose(&listing);
     return status;
 }
 
 /* metadata.json is what the digest does not cover. */
-static kernels_status check_metadata_blob(const kernels_load_node *node, kernels_error *error) {
+static kernels_status check_metadata(const kernels_load_node *node, kernels_error *error) {
     char name[] = "metadata.json";
     kernels_entry entry = {.path = name, .type = KERNELS_ENTRY_FILE};
     const kernels_listing listing = {&entry, 1};
-    return check_blobs(node, &listing, error);
+    return check_files(node, &listing, error);
 }
 
 static kernels_status check_digest(kernels_load_node *node, kernels_error *error) {
@@ -176,8 +208,8 @@ kernels_status kernels_install(const kernels_request *request, kernels_load_node
         return KERNELS_OK;
     }
     if (!node->metadata.has_digest) {
-        return check_all_blobs(node, error);
+        return check_all_files(node, error);
     }
-    KERNELS_TRY(check_metadata_blob(node, error));
+    KERNELS_TRY(check_metadata(node, error));
     return check_digest(node, error);
 }

@@ -62,6 +62,9 @@ static kernels_status load_node(const kernels_request *request, kernels_load_nod
 kernels_status kernels_load(kernels_context *context, const char *repo_id, const kernels_load_options *options,
                             kernels_kernel **kernel, kernels_error *error) {
     const kernels_load_options defaults = {0};
+    if (context == NULL || repo_id == NULL || kernel == NULL) {
+        return kernels_fail(error, KERNELS_INVALID_ARGUMENT, "context, repo_id and kernel must be given");
+    }
     options = options != NULL ? options : &defaults;
     bool has_version = options->has_version || options->version > 0;
     if (has_version && options->revision != NULL) {
@@ -79,6 +82,9 @@ kernels_status kernels_load(kernels_context *context, const char *repo_id, const
 kernels_status kernels_load_local(kernels_context *context, const char *path, const kernels_load_options *options,
                                   kernels_kernel **kernel, kernels_error *error) {
     const kernels_load_options defaults = {0};
+    if (context == NULL || path == NULL || kernel == NULL) {
+        return kernels_fail(error, KERNELS_INVALID_ARGUMENT, "context, path and kernel must be given");
+    }
     kernels_request request;
     KERNELS_TRY(make_request(context, options != NULL ? options : &defaults, &request, error));
     kernels_load_node *node = kernels_load_node_new(path, 0, NULL);

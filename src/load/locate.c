@@ -231,6 +231,9 @@ static kernels_status locate_in_snapshot(const kernels_request *request, kernels
     if (status != KERNELS_OK) {
         return fail_not_cached(node, status, error);
     }
+    /* the ids of its files, where the cache remembers them */
+    (void)kernels_hub_tree(request->context->hub, KERNELS_REPOSITORY_KERNEL, node->repo_id, node->commit, "build", true,
+                           &node->tree, NULL);
     node->path = kernels_path_join(build, node->variant);
     if (node->path == NULL) {
         return kernels_fail_no_memory(error);

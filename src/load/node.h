@@ -29,7 +29,7 @@ typedef struct kernels_load_node {
     bool ask_before_download; /* that the publisher is trusted is only remembered: ask before anything is fetched */
     char commit[65];          /* "" for a local folder */
     char *ref;                /* to be recorded in the cache: "v1", "main"; NULL = none */
-    kernels_tree tree;        /* on_hub: everything below build/ */
+    kernels_tree tree;        /* everything below build/; from the cache only where it is remembered there */
     char *path;               /* the variant folder; on_hub: known once installed */
     kernels_decisions decisions;
     char variant[KERNELS_VARIANT_NAME_MAX + 1]; /* name of the variant folder */

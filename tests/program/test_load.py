@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import hashlib
 import pathlib
 import subprocess
 import time
@@ -299,6 +300,23 @@ def test_one_flipped_byte(name, digest, server, loader):
         assert name in text and ("INTEGRITY" in text or name == "metadata.json"), text
     if name == "__init__.py":
         loader.load("good/leaf", "--version", 1, "--no-verify")
+
+
+@pytest.mark.parametrize("link", [True, False])
+def test_metadata_in_place_of_what_the_hub_gave(link, server, loader):
+    """A whole metadata.json that fits its own name: only the listing of the commit tells that it is another one."""
+    publish_leaf(server)
+    path = pathlib.Path(loader.load("good/leaf", "--version", 1)["path"]) / "metadata.json"
+    other = path.read_bytes().replace(b'"version": 1', b'"version": 2')
+    assert other != path.read_bytes()
+    name = hashlib.sha1(b"blob %d\0" % len(other) + other).hexdigest()
+    blob = path.resolve().with_name(name)
+    path.unlink()
+    (blob if link else path).write_bytes(other)
+    if link:
+        path.symlink_to(blob)
+    for env in ({}, offline(loader)):
+        assert "metadata.json" in loader.fail("good/leaf", "--version", 1, **env)
 
 
 def test_truncated_and_missing_file(server, loader):
