@@ -9,7 +9,8 @@
  *
  * Tensors are in host memory; strides NULL or compact row-major. A function compiles once per
  * specialisation (combination of input dtypes and shapes) and keeps the executable; it belongs to one
- * thread at a time. The kernel must outlive it.
+ * thread at a time. The kernel must outlive it. A child process made by fork() gets errors from what its
+ * parent opened, and can load anew.
  *
  * Since 0.1.
  */

@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -14,6 +15,7 @@
 
 struct kernels_pjrt_client {
     atomic_uint owners;
+    pid_t process;              /* that made it */
     kernels_pjrt_plugin plugin; /* our own record */
     kernels_pjrt_api_client *client;
     kernels_pjrt_api_device *device;
@@ -27,6 +29,19 @@ struct kernels_pjrt_executable {
 };
 
 /* ---- client ---- */
+
+/* fork() copies the plugin's memory but not its threads: in the child, waiting for them would never end. */
+static bool client_is_inherited(const kernels_pjrt_client *client) { return client->process != getpid(); }
+
+static kernels_status client_check_process(const kernels_pjrt_client *client, kernels_error *error) {
+    if (!client_is_inherited(client)) {
+        return KERNELS_OK;
+    }
+    return kernels_fail(error, KERNELS_PLUGIN,
+                        "the function was opened before fork(), and %s does not work on in the child process; load "
+                        "the kernel again there",
+                        client->plugin.path);
+}
 
 static kernels_status client_check_table(const kernels_pjrt_plugin *plugin, kernels_error *error) {
     KERNELS_PJRT_NEED(plugin, PJRT_Client_Create, error);
@@ -90,6 +105,7 @@ kernels_status kernels_pjrt_client_new(const kernels_pjrt_plugin *plugin, kernel
         return kernels_fail_no_memory(error);
     }
     atomic_init(&made->owners, 1);
+    made->process = getpid();
     made->plugin.api = plugin->api;
     made->plugin.path = kernels_strdup(plugin->path);
     kernels_status status = made->plugin.path ? client_create(made, error) : kernels_fail_no_memory(error);
@@ -112,7 +128,7 @@ void kernels_pjrt_client_free(kernels_pjrt_client *client) {
     if (!client || atomic_fetch_sub_explicit(&client->owners, 1, memory_order_acq_rel) != 1) {
         return;
     }
-    if (client->client) {
+    if (client->client && !client_is_inherited(client)) {
         const kernels_pjrt_api *api = client->plugin.api;
         kernels_pjrt_client_destroy_args arguments =
             KERNELS_PJRT_ARGUMENTS(kernels_pjrt_client_destroy_args, .client = client->client);
@@ -183,6 +199,7 @@ static kernels_status executable_new(kernels_pjrt_client *client, kernels_view b
         return kernels_fail(error, KERNELS_LIMIT, "%s: %zu results, more than the limit of %d", name, output_count,
                             KERNELS_OPERANDS_MAX);
     }
+    KERNELS_TRY(client_check_process(client, error));
     kernels_pjrt_executable *made = kernels_calloc(1, sizeof(*made));
     if (!made) {
         return kernels_fail_no_memory(error);
@@ -245,7 +262,7 @@ void kernels_pjrt_executable_free(kernels_pjrt_executable *executable) {
     if (!executable) {
         return;
     }
-    if (executable->loaded) {
+    if (executable->loaded && !client_is_inherited(executable->client)) {
         const kernels_pjrt_api *api = executable->client->plugin.api;
         kernels_pjrt_loaded_destroy_args arguments =
             KERNELS_PJRT_ARGUMENTS(kernels_pjrt_loaded_destroy_args, .executable = executable->loaded);
@@ -353,6 +370,7 @@ kernels_status kernels_pjrt_execute(kernels_pjrt_executable *executable, const k
                             output_count, KERNELS_OPERANDS_MAX, executable->output_count);
     }
     const kernels_pjrt_client *client = executable->client;
+    KERNELS_TRY(client_check_process(client, error));
     kernels_pjrt_operands operands = {0};
     kernels_status status = KERNELS_OK;
     for (size_t i = 0; i < input_count && !status; i++) {

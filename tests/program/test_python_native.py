@@ -145,6 +145,31 @@ print(failed)
 """) == "[]"
 
 
+def test_fork(python):
+    """The plugin's threads stay in the parent: a call of its function must end with an error, not never."""
+    assert python("""
+import gc, os, signal
+f = k.relu
+f(x)
+child = os.fork()
+if child == 0:
+    signal.alarm(60)
+    try:
+        f(x)
+        os._exit(1)
+    except RuntimeError as error:
+        assert "fork()" in str(error), error
+    again = native.load_local(k.path)
+    assert np.array_equal(np.asarray(again.relu(x)), relu)
+    del f, k, again
+    gc.collect()
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+assert np.array_equal(np.asarray(f(x)), relu)
+print("ok")
+""") == "ok"
+
+
 def test_by_name_from_a_hub_and_then_offline(python, data, start_hub):
     hub = start_hub("--trusted", "kernels-test").url
     folder = data / "aot" / "sample" / "build" / "torch-tpu"
