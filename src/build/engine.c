@@ -18,6 +18,7 @@
 #include "build/project.h"
 #include "build/registration_check.h"
 #include "build/report.h"
+#include "build/scratch.h"
 #include "build/sources.h"
 #include "build/variant_build.h"
 #include "kernels/resolve.h"
@@ -326,12 +327,11 @@ static kernels_status publish_result(engine *run, char **result_dir) {
 /* ---- the whole ---- */
 
 static kernels_status make_scratch(engine *run) {
-    KERNELS_CLEANUP_FREE char *given = NULL, *work = NULL;
+    KERNELS_CLEANUP_FREE char *given = NULL;
     KERNELS_TRY(kernels_store_directory(run->options->store, &given, run->error));
     run->store = kernels_path_absolute(given); /* the link must not depend on the current folder */
-    work = run->store ? kernels_path_join(run->store, "work") : NULL;
-    KERNELS_TRY(work ? kernels_make_directories(work, run->error) : kernels_fail_no_memory(run->error));
-    KERNELS_TRY(kernels_make_temporary_directory(work, "build-", &run->scratch, run->error));
+    KERNELS_TRY(run->store ? kernels_scratch_new(run->store, &run->scratch, run->error)
+                           : kernels_fail_no_memory(run->error));
     run->source_dir = kernels_path_join(run->scratch, "src");
     run->bundle_dir = kernels_path_join(run->scratch, "bundle");
     if (!run->source_dir || !run->bundle_dir) {
