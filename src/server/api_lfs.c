@@ -199,14 +199,24 @@ static kernels_status read_kind(kernels_request *request, const kernels_node *ro
     return kind->is_upload ? kernels_request_need_write(request, error) : KERNELS_OK;
 }
 
+/* Clients see it object by object, by "chunk_size"; the name of the transfer is for those that look at it first. */
+static const char *transfer_name(const kernels_request *request, const batch_kind *kind, const kernels_node *objects) {
+    for (size_t i = 0; kind->is_upload && kind->in_parts && i < objects->count; i++) {
+        const kernels_node *size = kernels_node_find(objects->as.items[i], "size");
+        if (kernels_node_is(size, KERNELS_NODE_UNSIGNED) && size->as.unsigned_value > request->service->lfs_part_size) {
+            return "multipart";
+        }
+    }
+    return "basic";
+}
+
 static kernels_status write_batch(kernels_request *request, const kernels_node *root, kernels_json_writer *json,
                                   kernels_error *error) {
     batch_kind kind;
     KERNELS_TRY(read_kind(request, root, &kind, error));
     const kernels_node *objects = kernels_node_find(root, "objects");
     kernels_json_begin_object(json);
-    /* clients that were offered parts see it object by object, by "chunk_size" */
-    kernels_json_member_text(json, "transfer", kind.is_upload && kind.in_parts ? "multipart" : "basic");
+    kernels_json_member_text(json, "transfer", transfer_name(request, &kind, objects));
     kernels_json_key(json, "objects");
     kernels_json_begin_array(json);
     for (size_t i = 0; i < objects->count; i++) {

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
 #include <time.h>
 
 #include "base/error.h"
 #include "base/view.h"
+#include "kernels/data.h"
 #include "server/api.h"
+
+/* More than there are. */
+#define FAMILIES_LIMIT 32
 
 /* ---- creating and deleting ---- */
 
@@ -136,6 +141,42 @@ static void write_siblings(kernels_json_writer *json, const kernels_store_page *
     kernels_json_end_array(json);
 }
 
+/* "build/<variant>": what the variant runs on; "" for other entries. */
+static kernels_view driver_family(const kernels_store_entry *entry) {
+    const kernels_view folder = KERNELS_VIEW("build/");
+    kernels_view path = kernels_view_of(entry->path);
+    kernels_variant variant;
+    if (!entry->is_directory || !kernels_view_starts_with(path, folder) ||
+        kernels_variant_parse(kernels_view_slice(path, folder.size, path.size), &variant, NULL) != KERNELS_OK) {
+        return KERNELS_VIEW("");
+    }
+    if (variant.framework != KERNELS_FRAMEWORK_TORCH_NOARCH) {
+        return kernels_view_of(kernels_backend_name(variant.backend));
+    }
+    /* the name stands at the end of the path, which lives longer than the variant */
+    return kernels_view_slice(path, path.size - strlen(variant.noarch_name), path.size);
+}
+
+/* Each once, in the order of the variants. */
+static void write_driver_families(kernels_json_writer *json, const kernels_store_page *page) {
+    kernels_view seen[FAMILIES_LIMIT];
+    size_t count = 0;
+    kernels_json_key(json, "supportedDriverFamilies");
+    kernels_json_begin_array(json);
+    for (size_t i = 0; i < page->count && count < FAMILIES_LIMIT; i++) {
+        kernels_view family = driver_family(&page->entries[i]);
+        bool is_new = family.size > 0;
+        for (size_t k = 0; k < count && is_new; k++) {
+            is_new = !kernels_view_equal(seen[k], family);
+        }
+        if (is_new) {
+            seen[count++] = family;
+            kernels_json_string(json, family);
+        }
+    }
+    kernels_json_end_array(json);
+}
+
 static void write_info(kernels_request *request, const char *commit, int64_t time, const kernels_store_page *page,
                        kernels_response *response) {
     kernels_json_writer json;
@@ -157,6 +198,11 @@ static void write_info(kernels_request *request, const char *commit, int64_t tim
     kernels_json_member_boolean(&json, "gated", false);
     kernels_json_member_unsigned(&json, "downloads", 0);
     kernels_json_member_unsigned(&json, "likes", 0);
+    if (request->route.type == KERNELS_REPOSITORY_KERNEL) {
+        kernels_json_member_boolean(&json, "trustedPublisher",
+                                    kernels_service_trusts(request->service, kernels_view_slice(id, 0, slash)));
+        write_driver_families(&json, page);
+    }
     kernels_json_key(&json, "tags");
     kernels_json_begin_array(&json);
     kernels_json_end_array(&json);

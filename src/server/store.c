@@ -9,6 +9,8 @@
 #include "base/view.h"
 #include "server/store_internal.h"
 
+/* Trees and commits that libgit2 keeps, of all repositories together. */
+#define OBJECT_CACHE_BYTES ((ssize_t)32 * 1024 * 1024)
 #define PRIVATE_KEY "kernels.private"
 
 kernels_status kernels_store_fail(kernels_error *error, kernels_status status, const char *format, ...) {
@@ -40,6 +42,7 @@ static kernels_status start_git(kernels_store *store, kernels_error *error) {
     }
     git_libgit2_opts(GIT_OPT_SET_OWNER_VALIDATION, 0);
     git_libgit2_opts(GIT_OPT_ENABLE_FSYNC_GITDIR, 1);
+    git_libgit2_opts(GIT_OPT_SET_CACHE_MAX_SIZE, OBJECT_CACHE_BYTES);
     return KERNELS_OK;
 }
 
@@ -84,6 +87,10 @@ static kernels_status open_store(kernels_store *store, const char *directory, ke
         }
     }
     KERNELS_TRY(start_git(store, error));
+    store->pool = kernels_pool_new();
+    if (store->pool == NULL) {
+        return kernels_fail_no_memory(error);
+    }
     KERNELS_TRY(make_folders(store, error));
     KERNELS_TRY(take_lock(store, error));
     return kernels_store_recover(store, error);
@@ -110,6 +117,7 @@ void kernels_store_close(kernels_store *store) {
     for (size_t i = 0; i < store->mutex_count; i++) {
         pthread_mutex_destroy(&store->mutexes[i]);
     }
+    kernels_pool_free(store->pool);
     if (store->git_started) {
         git_libgit2_shutdown();
     }
@@ -242,6 +250,7 @@ kernels_status kernels_store_delete_repository(kernels_store *store, kernels_rep
                                 ? kernels_rename(path, temporary, error)
                                 : kernels_fail(error, KERNELS_REPOSITORY_NOT_FOUND, "Repository not found");
     pthread_mutex_unlock(mutex);
+    kernels_pool_forget(store->pool);
     return status == KERNELS_OK ? kernels_remove_tree(temporary, error) : status;
 }
 
@@ -321,24 +330,37 @@ bool kernels_store_has_owner(const kernels_store *store, kernels_view owner) {
     return found;
 }
 
+static kernels_status open_git(kernels_repository *repository, kernels_error *error) {
+    int code = GIT_ENOTFOUND;
+    if (kernels_file_is_directory(repository->path)) {
+        repository->git = kernels_pool_take(repository->store->pool, repository->path, &repository->generation);
+        code = repository->git != NULL ? 0 : git_repository_open_bare(&repository->git, repository->path);
+    }
+    if (code == GIT_ENOTFOUND) {
+        return kernels_fail(error, KERNELS_REPOSITORY_NOT_FOUND, "Repository not found");
+    }
+    return code == 0 ? KERNELS_OK
+                     : kernels_store_fail(error, KERNELS_IO, "cannot open the repository %s", repository->path);
+}
+
 kernels_status kernels_repository_open(kernels_store *store, kernels_repository_type type, kernels_view id,
                                        kernels_repository **repository, kernels_error *error) {
     if (kernels_repository_id_check(id, NULL) != KERNELS_OK) {
         return kernels_fail(error, KERNELS_REPOSITORY_NOT_FOUND, "Repository not found");
     }
-    KERNELS_CLEANUP_FREE char *path = kernels_store_repository_path(store, type, id);
     kernels_repository *opened = kernels_calloc(1, sizeof *opened);
+    char *path = kernels_store_repository_path(store, type, id);
     if (path == NULL || opened == NULL) {
+        kernels_free(path);
         kernels_free(opened);
         return kernels_fail_no_memory(error);
     }
-    opened->store = store;
-    opened->mutex = kernels_store_mutex(store, path);
-    int code = kernels_file_is_directory(path) ? git_repository_open_bare(&opened->git, path) : GIT_ENOTFOUND;
-    if (code != 0) {
+    *opened = (kernels_repository){.store = store, .path = path, .mutex = kernels_store_mutex(store, path)};
+    kernels_status status = open_git(opened, error);
+    if (status != KERNELS_OK) {
+        kernels_free(path);
         kernels_free(opened);
-        return code == GIT_ENOTFOUND ? kernels_fail(error, KERNELS_REPOSITORY_NOT_FOUND, "Repository not found")
-                                     : kernels_store_fail(error, KERNELS_IO, "cannot open the repository %s", path);
+        return status;
     }
     *repository = opened;
     return KERNELS_OK;
@@ -346,7 +368,7 @@ kernels_status kernels_repository_open(kernels_store *store, kernels_repository_
 
 void kernels_repository_close(kernels_repository *repository) {
     if (repository != NULL) {
-        git_repository_free(repository->git);
+        kernels_pool_give(repository->store->pool, repository->path, repository->git, repository->generation);
         kernels_free(repository);
     }
 }

@@ -19,10 +19,13 @@
 /* Folder in a repository: names of the large files it may use. */
 #define KERNELS_STORE_GRANTS "large-files"
 
+typedef struct kernels_pool kernels_pool;
+
 struct kernels_store {
     char *directory;
     kernels_storage *storage; /* groups "lfs" and "parts" */
     char *temporary_directory;
+    kernels_pool *pool;
     kernels_file_lock *lock;
     pthread_mutex_t mutexes[KERNELS_STORE_MUTEXES];
     size_t mutex_count; /* initialised */
@@ -31,9 +34,21 @@ struct kernels_store {
 
 struct kernels_repository {
     kernels_store *store;
+    char *path;
     git_repository *git;
+    uint64_t generation;    /* of the pool when it was opened */
     pthread_mutex_t *mutex; /* taken around every change of a reference */
 };
+
+/* Repositories that were opened and may be used again (store_pool.c): opening one costs more than a small answer. */
+kernels_pool *kernels_pool_new(void);
+void kernels_pool_free(kernels_pool *pool); /* NULL allowed */
+/* An open repository of that path, or NULL. generation is to be kept for kernels_pool_give. */
+git_repository *kernels_pool_take(kernels_pool *pool, const char *path, uint64_t *generation);
+/* Takes the repository and the path over. */
+void kernels_pool_give(kernels_pool *pool, char *path, git_repository *git, uint64_t generation);
+/* A repository was deleted: what was opened before is not handed out any more. */
+void kernels_pool_forget(kernels_pool *pool);
 
 /* kernels_fail with libgit2's last message appended; disk-full and permission errors get their own status. */
 kernels_status kernels_store_fail(kernels_error *error, kernels_status status, const char *format, ...)

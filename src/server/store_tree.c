@@ -290,7 +290,11 @@ static kernels_status open_blob(kernels_repository *repository, const char *oid,
         return kernels_fail_no_memory(error);
     }
     kernels_status status = kernels_loose_reader_open(objects, oid, &reader->loose, error);
-    return status == KERNELS_NOT_FOUND ? open_packed(repository, oid, reader, error) : status;
+    if (status == KERNELS_NOT_FOUND) {
+        kernels_error_dispose(error);
+        return open_packed(repository, oid, reader, error);
+    }
+    return status;
 }
 
 static kernels_status skip_bytes(kernels_blob_reader *reader, uint64_t skip, kernels_error *error) {
