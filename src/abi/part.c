@@ -51,7 +51,7 @@ void kernels_abi_part_finish(kernels_abi_part *part) {
     image->exports = texts(&part->exports);
 }
 
-kernels_status kernels_abi_damaged(const kernels_abi_part *part, kernels_error *error, const char *format, ...) {
+kernels_status(kernels_abi_damaged)(const kernels_abi_part *part, kernels_error *error, const char *format, ...) {
     KERNELS_CLEANUP(kernels_cleanup_buffer) kernels_buffer text = KERNELS_BUFFER_INIT(4096);
     va_list arguments;
     va_start(arguments, format);

@@ -5,6 +5,7 @@
 #define KERNELS_SRC_ABI_PART_H
 
 #include "abi/bytes.h"
+#include "base/error.h"
 #include "base/mapping.h"
 #include "kernels/abi.h"
 
@@ -56,6 +57,9 @@ void kernels_abi_part_finish(kernels_abi_part *part);
 /* KERNELS_SYNTAX "<path>: <format>", for damage. */
 kernels_status kernels_abi_damaged(const kernels_abi_part *part, kernels_error *error, const char *format, ...)
     KERNELS_PRINTF(3, 4);
+#if defined(__GNUC__)
+#define kernels_abi_damaged(...) kernels_failure_((kernels_abi_damaged)(__VA_ARGS__)) /* see base/error.h */
+#endif
 
 kernels_status kernels_abi_list_add(kernels_abi_list *list, kernels_view text, kernels_error *error);
 /* The index of a new version. */

@@ -282,7 +282,7 @@ static kernels_status read_symbol_sections(kernels_elf *elf, kernels_error *erro
 }
 
 static kernels_status read_device_code(const kernels_elf *elf, kernels_error *error) {
-    kernels_bytes names, content;
+    kernels_bytes names = {0}, content = {0};
     if (elf->section_count == 0 || elf->section_names == 0) {
         return KERNELS_OK;
     }

@@ -97,7 +97,7 @@ static kernels_status map(const pe *file, uint64_t address, kernels_bytes *bytes
 }
 
 static kernels_status map_text(const pe *file, uint64_t address, kernels_view *text, kernels_error *error) {
-    kernels_bytes bytes;
+    kernels_bytes bytes = {0};
     KERNELS_TRY(map(file, address, &bytes, error));
     if (!kernels_bytes_text(bytes, 0, text) || !kernels_view_is_utf8(*text)) {
         return kernels_abi_damaged(file->part, error, "a name at address %#llx has no end or is not UTF-8",

@@ -76,7 +76,9 @@ static void add_image(kernels_buffer *out, const kernels_abi_image *image, const
                           image->is_device_code ? "device code"
                           : image->is_shared    ? "shared library"
                                                 : "no shared library");
-    kernels_buffer_printf(out, image->name.size > 0 ? "%-14s %.*s\n" : "", "name", KERNELS_VIEW_ARGS(image->name));
+    if (image->name.size > 0) {
+        kernels_buffer_printf(out, "%-14s %.*s\n", "name", KERNELS_VIEW_ARGS(image->name));
+    }
     if (image->has_minimum_os) {
         version_text minimum;
         kernels_abi_version_print(&image->minimum_os, minimum);
