@@ -61,8 +61,9 @@ static void skip_special(kernels_view *rest) {
         }
     }
     kernels_view behind = *rest;
-    bool is_thunk = skip(&behind, "Tc") ? skip_call_offset(&behind) && skip_call_offset(&behind)
-                                        : skip(&behind, "T") && skip_call_offset(&behind);
+    bool is_covariant = skip(&behind, "Tc"); /* has two offsets */
+    bool is_thunk = (is_covariant || skip(&behind, "T")) && skip_call_offset(&behind);
+    is_thunk = is_thunk && (!is_covariant || skip_call_offset(&behind));
     *rest = is_thunk ? behind : *rest;
 }
 
