@@ -48,10 +48,27 @@ static void warn(const publisher *run, const char *heading, const kernels_buffer
 
 /* ---- what is here ---- */
 
-/* Variants whose sources were not clean, and those without a digest. Unreadable metadata is no matter here. */
+static void add_name(kernels_buffer *list, const char *name) {
+    kernels_buffer_printf(list, "%s%s", list->size ? ", " : "", name);
+}
+
+/* Files that cannot be read are told of later. */
+static bool fits_digest(const char *folder, const kernels_variant_digest *digest) {
+    kernels_variant_digest found = {0};
+    if (kernels_digest_hash_variant(digest->algorithm, folder, &found, NULL)) {
+        return true;
+    }
+    bool fits = kernels_digest_validate(digest, &found, NULL, NULL) == KERNELS_OK;
+    kernels_variant_digest_dispose(&found);
+    return fits;
+}
+
+/* Variants whose sources were not clean, and those without a digest or with that of other files. Unreadable metadata is
+ * no matter here. */
 static void warn_variants(const publisher *run) {
     KERNELS_CLEANUP(kernels_cleanup_buffer) kernels_buffer dirty = KERNELS_BUFFER_INIT(TEXT_LIMIT);
     KERNELS_CLEANUP(kernels_cleanup_buffer) kernels_buffer bare = KERNELS_BUFFER_INIT(TEXT_LIMIT);
+    KERNELS_CLEANUP(kernels_cleanup_buffer) kernels_buffer changed = KERNELS_BUFFER_INIT(TEXT_LIMIT);
     KERNELS_CLEANUP(kernels_cleanup_buffer) kernels_buffer reasons = KERNELS_BUFFER_INIT(TEXT_LIMIT);
     for (size_t i = 0; i < run->built.count; i++) {
         KERNELS_CLEANUP_FREE char *path = kernels_path_join(run->built.variants[i].path, "metadata.json");
@@ -60,15 +77,19 @@ static void warn_variants(const publisher *run) {
             continue;
         }
         if (metadata.provenance.builder.dirty || metadata.provenance.kernel.dirty) {
-            kernels_buffer_printf(&dirty, "%s%s", dirty.size ? ", " : "", run->built.variants[i].name);
+            add_name(&dirty, run->built.variants[i].name);
         }
         if (!metadata.has_digest) {
-            kernels_buffer_printf(&bare, "%s%s", bare.size ? ", " : "", run->built.variants[i].name);
+            add_name(&bare, run->built.variants[i].name);
+        } else if (!fits_digest(run->built.variants[i].path, &metadata.digest)) {
+            add_name(&changed, run->built.variants[i].name);
         }
         kernels_metadata_dispose(&metadata);
     }
     warn(run, "built from sources that differ from their commit: ", &dirty);
     warn(run, "without a digest (kernel-builder hash makes one), so that loaders cannot verify the files: ", &bare);
+    warn(run, "changed after they were built, so that loaders will refuse them (build again, or kernel-builder hash): ",
+         &changed);
     if (kernels_report_read_reasons(run->built.directory, &reasons)) {
         while (reasons.size && reasons.data[reasons.size - 1] == '\n') {
             reasons.data[--reasons.size] = '\0';
@@ -293,7 +314,8 @@ static kernels_status commit_branch(publisher *run, const kernels_publish_branch
     kernels_status status = KERNELS_OK;
     if (done.commit[0]) {
         run->result->commits++;
-        note(run, "%s: %zu added, %zu deleted, %zu unchanged", branch->name, done.added, done.deleted, done.unchanged);
+        note(run, "%s: %zu added, %zu deleted, %zu unchanged", branch->name, done.added, done.deleted,
+             done.unchanged + branch->unchanged);
     }
     if (done.commit[0] && done.pull_request_url) {
         kernels_pull_request *request = &run->result->pull_requests[run->result->pull_request_count++];

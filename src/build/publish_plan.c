@@ -318,6 +318,7 @@ kernels_status kernels_publish_plan_drop_unchanged(kernels_publish_plan *plan, c
         kept += unchanged ? 0 : 1;
     }
     if (branch) {
+        branch->unchanged = branch->count - kept;
         branch->count = kept;
     }
     return KERNELS_OK;

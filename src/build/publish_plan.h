@@ -14,6 +14,7 @@ typedef struct kernels_publish_branch {
     const char *name;
     kernels_operation *operations;
     size_t count, capacity;
+    size_t unchanged; /* additions that were taken out again */
 } kernels_publish_branch;
 
 typedef struct kernels_publish_plan {

@@ -108,7 +108,7 @@ def test_only_what_changed_is_committed(kernel):
         f"  add    build/{variant}/{name}" for variant in ("torch-cpu", "torch-npu")
         for name in ("_ops.py", "metadata.json", "more.py"))
     assert "build/torch-cpu/more.py" not in kernel.files("v1")
-    kernel.upload()
+    assert "v1: 6 added, 0 deleted, 3 unchanged" in kernel.upload().stderr
     assert "build/torch-cpu/more.py" in kernel.files("v1") and kernel.head("main") == before
     (kernel.package / "more.py").unlink()
     kernel.call("build")
@@ -154,7 +154,10 @@ def test_warnings(kernel):
     del content["digest"]
     content["provenance"]["kernel"] = {"commit": "0" * 40, "dirty": True}
     metadata.write_text(json.dumps(content))
+    with open(kernel.folder / "build" / "torch-npu" / "__init__.py", "a", encoding="utf-8") as file:
+        file.write("# one line more\n")
     done = kernel.upload()
+    assert "loaders will refuse them (build again, or kernel-builder hash): torch-npu\n" in done.stderr
     assert "differ from their commit: torch-cpu\n" in done.stderr
     assert "without a digest" in done.stderr and "torch-cpu\n" in done.stderr
     kernel.call("build")

@@ -205,6 +205,7 @@ static void test_unchanged(void **state) {
     const kernels_tree tree = {.entries = entries, .count = 3};
     must(kernels_publish_plan_drop_unchanged(&plan, "v1", &tree, &error), &error);
     assert_int_equal(plan.branches[0].count, 2);
+    assert_int_equal(plan.branches[0].unchanged, 2);
     assert_string_equal(plan.branches[0].operations[0].path, "build/torch-cpu/c.py");
     assert_string_equal(plan.branches[0].operations[1].path, "build/torch-cpu/metadata.json");
     kernels_publish_plan_dispose(&plan);
