@@ -8,7 +8,7 @@
 /* No build works longer without a change in its folder; what a killed one left is then removed by the next. */
 #define KERNELS_SCRATCH_AGE_SECONDS (24 * 3600)
 
-/* Makes <store>/work/build-XXXXXX; heap text. */
+/* Makes build-XXXXXX below the folder "work" of the store; heap text. */
 kernels_status kernels_scratch_new(const char *store, char **path, kernels_error *error);
 
 #endif

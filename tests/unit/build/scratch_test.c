@@ -15,7 +15,7 @@
 #include "build/folder.h"
 #include "build/scratch.h"
 
-/* <store>/work/<name>/src, last changed so many seconds ago; heap text. */
+/* "<name>/src" below the folder "work" of the store, last changed so many seconds ago; heap text. */
 static char *make_left_over(const char *store, const char *name, time_t age) {
     KERNELS_CLEANUP_FREE char *work = kernels_path_join(store, "work");
     char *folder = kernels_path_join(work, name);
