@@ -84,9 +84,10 @@ kernels_status kernels_token_file_read(const char *directory, kernels_account *a
 
 static kernels_status make_token(char token[KERNELS_NEW_TOKEN_SIZE], char hash[KERNELS_DIGEST_HEX_SIZE],
                                  kernels_error *error) {
+    static const char prefix[] = "hf_";
     kernels_digest digest;
-    memcpy(token, "hf_", 3);
-    KERNELS_TRY(kernels_random_hex(token + 3, KERNELS_NEW_TOKEN_SIZE - 4, error));
+    memcpy(token, prefix, sizeof(prefix));
+    KERNELS_TRY(kernels_random_hex(token + strlen(prefix), KERNELS_NEW_TOKEN_SIZE - sizeof(prefix), error));
     KERNELS_TRY(kernels_hash_bytes(KERNELS_HASH_SHA256, token, strlen(token), &digest, error));
     kernels_digest_hex(&digest, hash);
     return KERNELS_OK;
