@@ -223,7 +223,8 @@ static void imports(void **state) {
     kernels_commit_request request = {.revision = KERNELS_VIEW("v1"), .message = "m", .author = "me", .parent = ORIGIN};
     assert_int_equal(kernels_repository_commit(f->repository, &request, &outcome, NULL), KERNELS_OK);
     assert_string_equal(outcome.commit, ORIGIN);
-    static const char *const wrong[] = {"refs/mirror/" ORIGIN, "refs/pr/1", "HEAD", "refs/heads/../x"};
+    static const char way_back[] = "refs/mirror/" ORIGIN;
+    const char *const wrong[] = {way_back, "refs/pr/1", "HEAD", "refs/heads/../x"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         import.reference = wrong[i];
         assert_int_not_equal(kernels_repository_import(f->repository, &import, NULL), KERNELS_OK);
