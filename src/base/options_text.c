@@ -17,11 +17,28 @@ static void add_positionals(kernels_buffer *out, const kernels_command *command)
     }
 }
 
+/* The command that `command` is a sub-command of, or NULL. */
+static const kernels_command *parent_of(const kernels_program *program, const kernels_command *command) {
+    for (size_t i = 0; program->commands[i]; i++) {
+        const kernels_command *const *below = program->commands[i]->subcommands;
+        for (size_t j = 0; below && below[j]; j++) {
+            if (below[j] == command) {
+                return program->commands[i];
+            }
+        }
+    }
+    return NULL;
+}
+
 void kernels_options_usage(kernels_buffer *out, const kernels_program *program, const kernels_command *command) {
     kernels_buffer_printf(out, "usage: %s", program->name);
     if (!command) {
         kernels_buffer_add_text(out, " COMMAND [OPTIONS]\n");
         return;
+    }
+    const kernels_command *parent = parent_of(program, command);
+    if (parent) {
+        kernels_buffer_printf(out, " %s", parent->name);
     }
     if (!program->single) {
         kernels_buffer_printf(out, " %s", command->name);
@@ -261,6 +278,10 @@ void kernels_options_man(kernels_buffer *out, const kernels_program *program) {
     for (size_t i = 0; program->commands[i]; i++) {
         if (!program->commands[i]->hidden) {
             man_command(out, program, program->commands[i]);
+            const kernels_command *const *below = program->commands[i]->subcommands;
+            for (size_t j = 0; below && below[j]; j++) {
+                man_command(out, program, below[j]);
+            }
         }
     }
     kernels_buffer_add_text(out, ".SH EXIT STATUS\n0: success. 1: the command failed. 2: wrong use.\n");

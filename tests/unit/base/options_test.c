@@ -137,6 +137,25 @@ static void clap_style_lines(void **state) {
     assert_int_equal(record.runs, 0);
 }
 
+/* `kernels cache info`: usage and man page name the whole way to a sub-command. */
+static void subcommands_are_named_in_full(void **state) {
+    (void)state;
+    static const kernels_command *const below[] = {&info, NULL};
+    static const kernels_command cache = {.name = "cache", .summary = "The cache.", .subcommands = below};
+    static const kernels_command *const top[] = {&cache, NULL};
+    static const kernels_program program = {.name = "kernels", .summary = "Kernels.", .commands = top};
+    kernels_buffer text = KERNELS_BUFFER_INIT(100000);
+    kernels_options_help(&text, &program, &info);
+    assert_contains(kernels_buffer_text(&text), "usage: kernels cache info [OPTIONS] KERNEL");
+    kernels_buffer_reset(&text);
+    kernels_options_man(&text, &program);
+    assert_contains(kernels_buffer_text(&text), "kernels cache info [OPTIONS] KERNEL");
+    assert_contains(kernels_buffer_text(&text), "\\-\\-revision REV");
+    kernels_buffer_dispose(&text);
+    seen record;
+    assert_int_equal(call(&program, "cache info a/b", &record), 7);
+}
+
 static void texts_name_everything(void **state) {
     (void)state;
     kernels_buffer text = KERNELS_BUFFER_INIT(100000);
@@ -161,9 +180,8 @@ static void texts_name_everything(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(argparse_style_lines),
-        cmocka_unit_test(usage_errors),
-        cmocka_unit_test(clap_style_lines),
+        cmocka_unit_test(argparse_style_lines),  cmocka_unit_test(usage_errors),
+        cmocka_unit_test(clap_style_lines),      cmocka_unit_test(subcommands_are_named_in_full),
         cmocka_unit_test(texts_name_everything),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
