@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the C extension gives the Python files of this package. Not public: no name here is promised to users."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypedDict
+
+version: str
+
+class System(TypedDict):
+    """What this machine is; the members of kernels_system, None where unknown or absent. Also the JSON of --system."""
+
+    os: str
+    cpu: str
+    backend: str  # "cuda", "tpu", ...
+    backend_version: str | None  # "13.2"
+    backend_reason: str
+    needs_torch: bool  # files do not decide on the backend: import torch and look
+    alternative: str | None  # another backend, besides cpu, that may be selected by name
+    alternative_version: str | None
+    torch: str | None  # whole text, "2.15.0+cu132"
+    torch_cxx11_abi: bool | None
+    tvm_ffi: str | None  # whole text
+    macos: str | None
+    free_threaded: bool
+    glibc: str | None
+    python: str | None  # "3.11"
+    site_packages: str | None
+    tpu_generation: str | None
+
+# ---- _native_system.c ----
+
+def system_detect(site_packages: str | None) -> System:
+    """From files alone: nothing is imported, no device opened. Rule 12.3 of the specification of the release."""
+
+def tpu_present() -> bool | None:
+    """The one presence test (PCI ids and device nodes); None: a TPU that the table does not know."""
+
+def gpu_usable(cuda: str | None, hip: str | None, xpu: str | None) -> bool:
+    """Device nodes of a GPU that a torch with these version attributes could use exist."""
+
+def cuda_runtime_version() -> tuple[int, int] | None: ...
+def backend_text(backend: str, version: str | None) -> str:
+    """Variant text: "cu132", "tpu"."""
+
+def variant_parse(name: str) -> tuple:
+    """(kind, framework version or None, ABI tag or None, backend, backend version or None, cpu, os, noarch name,
+    canonical text); ValueError."""
+
+def resolve_variants(system: System, names: Sequence[str]) -> list[tuple[str, str | None]]:
+    """All candidates in order of preference: (name as given, None when accepted, else the reason). Names that are no variant
+    names are skipped; the result does not depend on the order of names."""
+
+# ---- _native_load.c ----
+
+class Context:
+    """One configuration of Hub, cache and machine, from the arguments and the environment. Usable by one thread at a time
+    (a second one waits); the interpreter lock is released while the library works."""
+
+    def __init__(
+        self,
+        system: System,
+        *,
+        offline: bool | None = None,  # None: from the environment
+        telemetry: bool | None = None,
+        user_agent: str | None = None,  # further entries for the Hub, "; " between them
+        token: str | None = None,
+        endpoint: str | None = None,
+        cache_directory: str | None = None,
+        warn: Callable[[str, str], None] | None = None,  # (category, message): "trust", "versions", "dirty", "status", "variants", "hub"
+        progress: Callable[[str | None, int, int], None] | None = None,
+    ) -> None: ...
+    offline: bool
+    endpoint: str
+    cache_directory: str
+    requests: int  # sent so far
+    def find(
+        self,
+        repo_id: str,
+        *,
+        version: int | None = None,
+        revision: str | None = None,
+        commit: str | None = None,  # from a lock: used in place of looking the version or revision up
+        backend: str | None = None,
+        cache_only: bool = False,
+        trust: bool | Sequence[str] = False,  # True: all, a sequence: these repository ids
+        hint: bool = True,  # when no variant fits, look whether the newest version has one
+    ) -> Found:
+        """Publisher, commit, variant, metadata of one kernel, without its dependencies. Of its files only metadata.json is
+        fetched. LOCAL_KERNELS is not looked at."""
+
+    def find_folder(self, path: str, *, backend: str | None = None) -> Found:
+        """A repository folder, its build folder, or one variant folder."""
+
+    def install(self, repo_id: str, commit: str, variant: str, *, ref: str | None = None, trust: bool | Sequence[str] = True) -> str:
+        """Fetches the variant's files that the cache lacks, checks every file; the variant folder. ref ("v1", "main") is then
+        recorded for the commit. Offline: what the cache has, complete and checked, else FileNotFoundError."""
+
+    def install_all(self, repo_id: str, commit: str, *, ref: str | None = None) -> str:
+        """The same for all of build/; that folder."""
+
+    def verify(self, path: str) -> bool:
+        """Checks the files of a variant folder against the digest of its metadata.json; False: it has none."""
+
+    def versions(self, repo_id: str, *, cache_only: bool = False) -> list[tuple[int, str]]:
+        """Version branches and their commits, ascending."""
+
+    def commit(self, repo_id: str, *, version: int | None = None, revision: str | None = None, cache_only: bool = False) -> str:
+        """Of a version (ValueError lists those there are; warns of a newer one) or a revision."""
+
+    def variant_names(self, repo_id: str, commit: str, *, cache_only: bool = False) -> list[str]:
+        """Folders below build/, ascending."""
+
+    def check_trust(self, repo_id: str, *, trust: bool | Sequence[str] = False) -> None: ...
+    def lock(self, dependencies: Sequence[tuple[str, int | None, str | None]]) -> list[tuple[str, int | None, str | None, str]]:
+        """(repository, version, revision) of these and of all that their variants depend on, each with its commit."""
+
+class Found:
+    """One kernel that was found."""
+
+    repo_id: str | None  # None: a folder
+    commit: str | None
+    ref: str | None  # to give to install
+    variant: str  # name of the variant folder as it is spelt
+    path: str | None  # the variant folder; None: not fetched yet
+    metadata: bytes  # metadata.json
+    decisions: list[tuple[str, str | None]]
+
+# ---- _native.c, _native_data.c: see native.py and _rust.py ----
+
+def __getattr__(name: str) -> Any: ...
