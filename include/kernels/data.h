@@ -309,6 +309,10 @@ KERNELS_API const kernels_dependency *kernels_build_kernel_depends_at(const kern
 
 /* ---- from build.toml to metadata.json ---- */
 
+/* Are the Python dependencies of every backend known, also of those that the kernel is not built for? KERNELS_SCHEMA
+ * names the first that is not, its table and those that are. */
+KERNELS_API kernels_status kernels_build_check_python_depends(const kernels_build *build, kernels_error *error);
+
 /* Metadata of the kernel on one backend: id from unique_id, the general and the backend's own dependencies,
  * kernels-minver, archs of a noarch kernel; provenance as given (NULL = none). No digest. A Python dependency
  * that is unknown in general or for this backend is KERNELS_SCHEMA. The texts are copied: build may go. */

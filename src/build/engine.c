@@ -75,6 +75,7 @@ static kernels_status read_build(engine *run) {
     KERNELS_CLEANUP(kernels_cleanup_buffer) kernels_buffer warnings = KERNELS_BUFFER_INIT(WARNINGS_LIMIT);
     kernels_config_warnings(run->options->kernel_dir, &run->build, &warnings);
     warn_lines(run, &warnings);
+    KERNELS_TRY(kernels_build_check_python_depends(&run->build, run->error));
     run->python_name = kernels_name_to_python(kernels_view_of(run->build.name));
     return run->python_name ? KERNELS_OK : kernels_fail_no_memory(run->error);
 }

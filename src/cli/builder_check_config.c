@@ -27,7 +27,7 @@ static kernels_status check(const char *directory, kernels_build *build, kernels
     }
     kernels_string_free(warning);
     kernels_config_warnings(directory, build, warnings);
-    return KERNELS_OK;
+    return kernels_build_check_python_depends(build, error);
 }
 
 static void print_build(kernels_json_writer *json, const kernels_build *build) {

@@ -156,6 +156,13 @@ static kernels_status check_python_depends(const kernels_build *build, kernels_b
     return check_names(table, build->per_backend[backend].python_depends, kernels_python_scope_of(backend), error);
 }
 
+kernels_status kernels_build_check_python_depends(const kernels_build *build, kernels_error *error) {
+    for (size_t i = 0; i < KERNELS_BACKEND_COUNT; i++) {
+        KERNELS_TRY(check_python_depends(build, (kernels_backend)i, error));
+    }
+    return KERNELS_OK;
+}
+
 kernels_status kernels_build_metadata(const kernels_build *build, kernels_backend backend, const char *unique_id,
                                       const kernels_provenance *provenance, kernels_metadata *metadata,
                                       kernels_error *error) {

@@ -63,6 +63,14 @@ def test_wrong_file(builder):
     assert "build.toml" in builder("check-config", code=1).stderr
 
 
+def test_python_dependencies_of_every_backend_are_known(builder):
+    toml = HEAD + 'backends = ["cpu"]\n[general.tpu]\npython-depends = ["{}"]\n[torch-noarch]\n'
+    unknown = builder("check-config", toml=toml.format("jaxx"), code=1).stderr
+    assert "jaxx" in unknown and "general.tpu" in unknown
+    assert "jaxx" in builder("build", toml=toml.format("jaxx"), code=1).stderr
+    assert "0.17.2" in builder("check-config", toml=toml.format("jax")).stderr
+
+
 def test_older_editions(builder, data):
     for name, code in (("v4-full", 0), ("v3-no-license", 1)):
         shutil.copy(data / "data" / "build_toml" / f"{name}.toml", builder.file)
