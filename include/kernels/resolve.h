@@ -14,6 +14,24 @@
 extern "C" {
 #endif
 
+/* Facts that say where they come from; the backend has backend_reason. */
+typedef enum kernels_fact {
+    KERNELS_FACT_PLATFORM, /* os, cpu, macos */
+    KERNELS_FACT_GLIBC,
+    KERNELS_FACT_PYTHON, /* python, free_threaded */
+    KERNELS_FACT_SITE_PACKAGES,
+    KERNELS_FACT_TORCH,
+    KERNELS_FACT_TORCH_CXX11_ABI,
+    KERNELS_FACT_TVM_FFI,
+    KERNELS_FACT_TPU_GENERATION,
+    KERNELS_FACT_GPU_ARCHITECTURES,
+} kernels_fact;
+#define KERNELS_FACT_COUNT 9
+#define KERNELS_ORIGIN_SIZE 96
+
+/* "platform", "glibc", "torch_cxx11_abi", ...: its name in JSON and in Python. */
+KERNELS_API const char *kernels_fact_name(kernels_fact fact);
+
 /* Everything about a machine that decides on a variant. Text members are "" when unknown. */
 typedef struct kernels_system {
     char os[32];                     /* "linux", "darwin", "windows" */
@@ -37,11 +55,19 @@ typedef struct kernels_system {
     bool has_alternative;     /* another backend, besides cpu, that may be selected by name */
     kernels_backend alternative;
     kernels_version alternative_version;
+    char gpu_architectures[256]; /* as sysfs tells them: "gfx90a, gfx942", "9.0"; "" = unknown */
+    char origins[KERNELS_FACT_COUNT][KERNELS_ORIGIN_SIZE]; /* where each fact comes from, for people; "" = unknown */
 } kernels_system;
 
+/* Major and minor of a version text of Python packages ("2.15.0+cu132" is 2.15); count 0 when it starts with no
+ * number. */
+KERNELS_API kernels_version kernels_version_major_minor(kernels_view text);
+
 typedef struct kernels_system_options {
-    const char *site_packages; /* NULL: KERNELS_PYTHON, else VIRTUAL_ENV, else none */
-    const char *sysfs_root;    /* prefix of /sys and /dev, for tests; NULL = "" */
+    const char *site_packages;        /* NULL: KERNELS_PYTHON, else VIRTUAL_ENV, else none */
+    const char *sysfs_root;           /* prefix of /sys and /dev, for tests; NULL = "" */
+    const char *const *more_packages; /* further folders that this Python imports from */
+    size_t more_package_count;
 } kernels_system_options;
 
 /* Detects without initialising a device and without starting Python. options may be NULL. */

@@ -13,6 +13,7 @@ typedef struct kernels_python {
     char site_packages[4096]; /* "" = none */
     char version[32];         /* "3.11", "" = unknown */
     bool free_threaded;       /* a build without the global lock, before 3.15 */
+    const char *origin;       /* where the folder's name comes from; static text */
 } kernels_python;
 
 /* option, else KERNELS_PYTHON (an interpreter), else VIRTUAL_ENV (a folder), else none. A wrong option or
@@ -36,10 +37,17 @@ typedef struct kernels_torch_facts {
     char tvm_ffi[64];           /* "" = absent */
 } kernels_torch_facts;
 
-/* site_packages "" gives facts without anything. */
-kernels_status kernels_torch_read(const char *site_packages, kernels_torch_facts *facts, kernels_error *error);
-/* Major and minor of a version text of Python packages ("2.15.0+cu132"); count 0 when it starts with no number. */
-kernels_version kernels_version_major_minor(kernels_view text);
+/* Folders that a Python imports packages from, the first one first. */
+typedef struct kernels_package_folders {
+    const char *const *paths;
+    size_t count;
+} kernels_package_folders;
+
+/* torch is the one of the first folder that has it; entry points count in all folders. Without folders there is
+ * nothing.
+ */
+kernels_status kernels_torch_read(const kernels_package_folders *folders, kernels_torch_facts *facts,
+                                  kernels_error *error);
 
 /* ---- devices (tpu.c) ---- */
 
@@ -54,6 +62,10 @@ kernels_tpu_presence kernels_tpu_scan(const char *root, char generation[16]);
 
 /* Device nodes of a GPU that this torch could use are there. */
 bool kernels_gpu_is_usable(const char *root, const kernels_torch_facts *facts);
+
+/* Architectures of the GPUs that sysfs knows, each once: "gfx90a, gfx942", "9.0"; "" when there are none or unknown
+ * ones only. origin receives where they come from. Opens no device (gpu.c). */
+void kernels_gpu_scan(const char *root, char architectures[256], char origin[KERNELS_ORIGIN_SIZE]);
 
 /* ---- CUDA runtime without torch (cudart.c) ---- */
 

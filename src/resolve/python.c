@@ -145,16 +145,19 @@ static kernels_status from_option(const char *folder, kernels_python *python, ke
 }
 
 kernels_status kernels_python_find(const char *option, kernels_python *python, kernels_error *error) {
-    *python = (kernels_python){0};
+    *python = (kernels_python){.origin = ""};
     if (option != NULL && option[0] != '\0') {
+        python->origin = "given by the caller";
         return from_option(option, python, error);
     }
     const char *interpreter = getenv("KERNELS_PYTHON");
     if (interpreter != NULL && interpreter[0] != '\0') {
+        python->origin = "KERNELS_PYTHON";
         return from_interpreter(interpreter, python, error);
     }
     const char *environment = getenv("VIRTUAL_ENV");
     if (environment != NULL && environment[0] != '\0') {
+        python->origin = "VIRTUAL_ENV";
         try_prefix(python, environment);
     }
     return KERNELS_OK;

@@ -10,6 +10,7 @@
 #endif
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/view.h"
 #include "resolve/detect.h"
 
@@ -146,6 +147,7 @@ static void detect_platform(kernels_system *system) {
     for (char *c = system->os; *c != '\0'; c++) {
         *c = kernels_to_lower(*c);
     }
+    set_text(system->origins[KERNELS_FACT_PLATFORM], KERNELS_ORIGIN_SIZE, KERNELS_VIEW("uname"));
     bool darwin = strcmp(system->os, "darwin") == 0;
     bool renamed = darwin && strcmp(name.machine, "arm64") == 0;
     set_text(system->cpu, sizeof system->cpu, kernels_view_of(renamed ? "aarch64" : name.machine));
@@ -161,42 +163,109 @@ static void detect_platform(kernels_system *system) {
     if (confstr(_CS_GNU_LIBC_VERSION, libc, sizeof libc) > 0) { /* "glibc 2.36" */
         const char *blank = strchr(libc, ' ');
         set_text(system->glibc, sizeof system->glibc, kernels_view_of(blank != NULL ? blank + 1 : ""));
+        set_text(system->origins[KERNELS_FACT_GLIBC], KERNELS_ORIGIN_SIZE, KERNELS_VIEW("confstr"));
     }
 #endif
+}
+
+/* ---- all facts ---- */
+
+const char *kernels_fact_name(kernels_fact fact) {
+    static const char *const names[KERNELS_FACT_COUNT] = {
+        [KERNELS_FACT_PLATFORM] = "platform",
+        [KERNELS_FACT_GLIBC] = "glibc",
+        [KERNELS_FACT_PYTHON] = "python",
+        [KERNELS_FACT_SITE_PACKAGES] = "site_packages",
+        [KERNELS_FACT_TORCH] = "torch",
+        [KERNELS_FACT_TORCH_CXX11_ABI] = "torch_cxx11_abi",
+        [KERNELS_FACT_TVM_FFI] = "tvm_ffi",
+        [KERNELS_FACT_TPU_GENERATION] = "tpu_generation",
+        [KERNELS_FACT_GPU_ARCHITECTURES] = "gpu_architectures",
+    };
+    return names[fact];
+}
+
+static void set_origin(kernels_system *system, kernels_fact fact, const char *origin) {
+    set_text(system->origins[fact], KERNELS_ORIGIN_SIZE, kernels_view_of(origin));
+}
+
+static void take_python(const kernels_python *python, kernels_system *system) {
+    set_text(system->python, sizeof system->python, kernels_view_of(python->version));
+    set_text(system->site_packages, sizeof system->site_packages, kernels_view_of(python->site_packages));
+    system->free_threaded = python->free_threaded;
+    if (python->version[0] != '\0') {
+        set_origin(system, KERNELS_FACT_PYTHON, "name of its folder");
+    }
+    if (python->site_packages[0] != '\0') {
+        set_origin(system, KERNELS_FACT_SITE_PACKAGES, python->origin);
+    }
+}
+
+static void take_packages(const kernels_torch_facts *facts, kernels_system *system) {
+    set_text(system->torch_text, sizeof system->torch_text, kernels_view_of(facts->version));
+    system->torch = kernels_version_major_minor(kernels_view_of(facts->version));
+    system->tvm_ffi = kernels_version_major_minor(kernels_view_of(facts->tvm_ffi));
+    set_text(system->tvm_ffi_text, sizeof system->tvm_ffi_text, kernels_view_of(facts->tvm_ffi));
+    bool linux_host = strcmp(system->os, "linux") == 0;
+    system->torch_cxx11_abi = linux_host ? facts->cxx11_abi : KERNELS_CXX11_ABI_NONE;
+    if (facts->version[0] != '\0') {
+        set_origin(system, KERNELS_FACT_TORCH, "torch/version.py, not imported");
+    }
+    if (system->torch_cxx11_abi != KERNELS_CXX11_ABI_NONE) {
+        set_origin(system, KERNELS_FACT_TORCH_CXX11_ABI, "torch/share/cmake/Torch/TorchConfig.cmake");
+    }
+    if (facts->tvm_ffi[0] != '\0') {
+        set_origin(system, KERNELS_FACT_TVM_FFI, "installed metadata of apache-tvm-ffi");
+    }
+}
+
+static void take_devices(const char *root, const kernels_torch_facts *facts, kernels_system *system) {
+    kernels_detection detection;
+    KERNELS_CLEANUP(kernels_cleanup_buffer) kernels_buffer reason = KERNELS_BUFFER_INIT(sizeof system->backend_reason);
+    kernels_backend_detect(root, system->os, facts, &detection, system->tpu_generation, &reason);
+    set_text(system->backend_reason, sizeof system->backend_reason, kernels_buffer_view(&reason));
+    system->backend = detection.backend;
+    system->backend_version = detection.version;
+    system->needs_torch = detection.needs_torch;
+    system->has_alternative = detection.has_alternative;
+    system->alternative = detection.alternative;
+    system->alternative_version = detection.alternative_version;
+    if (system->tpu_generation[0] != '\0') {
+        set_origin(system, KERNELS_FACT_TPU_GENERATION, "PCI id and device node");
+    }
+    kernels_gpu_scan(root, system->gpu_architectures, system->origins[KERNELS_FACT_GPU_ARCHITECTURES]);
+}
+
+/* The folder of the Python that was found, then those that the caller adds. */
+static kernels_status read_packages(const kernels_system_options *options, const kernels_python *python,
+                                    kernels_torch_facts *facts, kernels_error *error) {
+    KERNELS_CLEANUP_FREE const char **paths = kernels_calloc(options->more_package_count + 1, sizeof *paths);
+    if (paths == NULL) {
+        return kernels_fail_no_memory(error);
+    }
+    kernels_package_folders folders = {.paths = paths};
+    if (python->site_packages[0] != '\0') {
+        paths[folders.count++] = python->site_packages;
+    }
+    for (size_t i = 0; i < options->more_package_count; i++) {
+        paths[folders.count++] = options->more_packages[i];
+    }
+    return kernels_torch_read(&folders, facts, error);
 }
 
 kernels_status kernels_system_detect(const kernels_system_options *options, kernels_system *system,
                                      kernels_error *error) {
     kernels_system_options defaults = {0};
     options = options != NULL ? options : &defaults;
-    const char *root = options->sysfs_root != NULL ? options->sysfs_root : "";
     kernels_python python;
     kernels_torch_facts facts;
     KERNELS_TRY(kernels_python_find(options->site_packages, &python, error));
-    KERNELS_TRY(kernels_torch_read(python.site_packages, &facts, error));
-
-    kernels_system found = {.torch_cxx11_abi = KERNELS_CXX11_ABI_NONE, .free_threaded = python.free_threaded};
-    detect_platform(&found);
-    set_text(found.python, sizeof found.python, kernels_view_of(python.version));
-    set_text(found.site_packages, sizeof found.site_packages, kernels_view_of(python.site_packages));
-    set_text(found.torch_text, sizeof found.torch_text, kernels_view_of(facts.version));
-    found.torch = kernels_version_major_minor(kernels_view_of(facts.version));
-    found.tvm_ffi = kernels_version_major_minor(kernels_view_of(facts.tvm_ffi));
-    set_text(found.tvm_ffi_text, sizeof found.tvm_ffi_text, kernels_view_of(facts.tvm_ffi));
-    if (strcmp(found.os, "linux") == 0) {
-        found.torch_cxx11_abi = facts.cxx11_abi;
-    }
-    kernels_detection detection;
-    KERNELS_CLEANUP(kernels_cleanup_buffer) kernels_buffer reason = KERNELS_BUFFER_INIT(sizeof found.backend_reason);
-    kernels_backend_detect(root, found.os, &facts, &detection, found.tpu_generation, &reason);
-    set_text(found.backend_reason, sizeof found.backend_reason, kernels_buffer_view(&reason));
-    found.backend = detection.backend;
-    found.backend_version = detection.version;
-    found.needs_torch = detection.needs_torch;
-    found.has_alternative = detection.has_alternative;
-    found.alternative = detection.alternative;
-    found.alternative_version = detection.alternative_version;
-    *system = found;
+    KERNELS_TRY(read_packages(options, &python, &facts, error));
+    *system = (kernels_system){.torch_cxx11_abi = KERNELS_CXX11_ABI_NONE};
+    detect_platform(system);
+    take_python(&python, system);
+    take_packages(&facts, system);
+    take_devices(options->sysfs_root != NULL ? options->sysfs_root : "", &facts, system);
     return KERNELS_OK;
 }
 

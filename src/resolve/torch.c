@@ -177,8 +177,10 @@ static void read_entry_points(kernels_view text, kernels_view folder, kernels_to
             continue;
         }
         if (kernels_view_equal_text(kernels_view_trim_ascii(kernels_view_slice(line, 0, equals)), "torch_tpu")) {
+            if (!facts->torch_tpu) {
+                copy_view(facts->torch_tpu_version, sizeof facts->torch_tpu_version, folder_version(folder, NULL));
+            }
             facts->torch_tpu = true;
-            copy_view(facts->torch_tpu_version, sizeof facts->torch_tpu_version, folder_version(folder, NULL));
         } else {
             facts->other_backend = true;
         }
@@ -191,7 +193,9 @@ static void read_distribution(const char *site_packages, const char *folder, ker
         !kernels_view_ends_with(name, KERNELS_VIEW(".egg-info"))) {
         return;
     }
-    copy_view(facts->tvm_ffi, sizeof facts->tvm_ffi, folder_version(name, "apache_tvm_ffi"));
+    if (facts->tvm_ffi[0] == '\0') {
+        copy_view(facts->tvm_ffi, sizeof facts->tvm_ffi, folder_version(name, "apache_tvm_ffi"));
+    }
     if (!facts->present) {
         return; /* entry points matter to torch alone */
     }
@@ -203,19 +207,26 @@ static void read_distribution(const char *site_packages, const char *folder, ker
     }
 }
 
-kernels_status kernels_torch_read(const char *site_packages, kernels_torch_facts *facts, kernels_error *error) {
-    *facts = (kernels_torch_facts){.cxx11_abi = KERNELS_CXX11_ABI_NONE};
-    if (site_packages[0] == '\0') {
-        return KERNELS_OK;
-    }
-    KERNELS_TRY(read_torch(site_packages, facts, error));
+static kernels_status read_folder(const char *folder, kernels_torch_facts *facts, kernels_error *error) {
     kernels_listing listing = {0};
-    KERNELS_TRY(kernels_list(site_packages, KERNELS_LIST_CHILDREN, &listing, error));
+    KERNELS_TRY(kernels_list(folder, KERNELS_LIST_CHILDREN, &listing, error));
     for (size_t i = 0; i < listing.count; i++) {
         const char *name = listing.entries[i].path;
         facts->libtpu = facts->libtpu || strcmp(name, "libtpu") == 0 || strcmp(name, "torch_tpu") == 0;
-        read_distribution(site_packages, name, facts);
+        read_distribution(folder, name, facts);
     }
     kernels_listing_dispose(&listing);
+    return KERNELS_OK;
+}
+
+kernels_status kernels_torch_read(const kernels_package_folders *folders, kernels_torch_facts *facts,
+                                  kernels_error *error) {
+    *facts = (kernels_torch_facts){.cxx11_abi = KERNELS_CXX11_ABI_NONE};
+    for (size_t i = 0; i < folders->count && !facts->present; i++) {
+        KERNELS_TRY(read_torch(folders->paths[i], facts, error));
+    }
+    for (size_t i = 0; i < folders->count; i++) {
+        KERNELS_TRY(read_folder(folders->paths[i], facts, error));
+    }
     return KERNELS_OK;
 }

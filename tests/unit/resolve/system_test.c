@@ -122,7 +122,9 @@ static void check_host(kernels_document *document, const kernels_node *vector) {
     kernels_torch_facts facts;
     kernels_detection detection;
     char generation[16];
-    assert_int_equal(kernels_torch_read(made.site_packages, &facts, NULL), KERNELS_OK);
+    const char *folder = made.site_packages;
+    const kernels_package_folders folders = {.paths = &folder, .count = 1};
+    assert_int_equal(kernels_torch_read(&folders, &facts, NULL), KERNELS_OK);
     kernels_backend_detect(made.root, os != NULL ? os : "linux", &facts, &detection, generation, NULL);
     assert_int_equal(unsetenv("TORCH_DEVICE_BACKEND_AUTOLOAD"), 0);
     kernels_system system = {.backend = detection.backend, .backend_version = detection.version};
