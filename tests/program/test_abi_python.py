@@ -89,3 +89,13 @@ def test_symbols(evaluate):
         "len(k.ObjectFile('bin/glibc_new.stripped.so').check_manylinux('manylinux_2_28', symbols='symtab'))",
         "k.ObjectFile('bin/base.so').check_manylinux('manylinux_2_28', symbols='all')"])
     assert (dynamic["repr"], static["repr"], wrong["raises"]) == ("4", "0", "ValueError")
+
+
+def test_version_texts(evaluate):
+    cases = json.loads((DATA / "versions.json").read_text())["parse"]
+    answers = evaluate([f"k.IncompatibleMacOSVersion(version={case['in']!r}).version" for case in cases])
+    for case, answer in zip(cases, answers):
+        if "out" in case:
+            assert answer == {"repr": repr(case["out"])}, case
+        else:
+            assert answer["raises"] == case["error"], case

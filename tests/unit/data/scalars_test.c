@@ -176,19 +176,26 @@ static int compare_versions(kernels_view a, kernels_view b) {
     return kernels_version_compare(&left, &right);
 }
 
-static void test_versions(void **state) {
-    (void)state;
-    kernels_document a = vector_read("data/versions.json");
-    kernels_document b = vector_read("release17/version.json");
-    EACH(row, list_of(&a, "parse")) { check_version(input_of(row, "in"), kernels_node_find(row, "str")); }
-    EACH(row, list_of(&b, "cases")) {
-        check_version(input_of(row, "input"), kernels_node_find(kernels_node_find(row, "ok"), "str"));
-    }
-    EACH(row, list_of(&a, "compare")) {
+/* rows of two texts and how they compare */
+static void check_version_order(const kernels_node *rows) {
+    EACH(row, rows) {
         const kernels_node *want = kernels_node_find(row, "cmp");
         int sign = want->type == KERNELS_NODE_NEGATIVE ? -1 : (int)want->as.unsigned_value;
         assert_int_equal(compare_versions(input_of(row, "a"), input_of(row, "b")), sign);
     }
+}
+
+static void test_versions(void **state) {
+    (void)state;
+    kernels_document a = vector_read("data/versions.json");
+    kernels_document b = vector_read("release17/version.json");
+    kernels_document c = vector_read("abi/versions.json");
+    EACH(row, list_of(&a, "parse")) { check_version(input_of(row, "in"), kernels_node_find(row, "str")); }
+    EACH(row, list_of(&b, "cases")) {
+        check_version(input_of(row, "input"), kernels_node_find(kernels_node_find(row, "ok"), "str"));
+    }
+    check_version_order(list_of(&a, "compare"));
+    check_version_order(list_of(&c, "order"));
     EACH(row, list_of(&b, "compare")) {
         int sign = compare_versions(input_of(row, "a"), input_of(row, "b"));
         assert_int_equal(sign == 0, vector_true(row, "eq"));
@@ -196,8 +203,9 @@ static void test_versions(void **state) {
         assert_int_equal(sign > 0, vector_true(row, "gt"));
     }
     report("versions", list_of(&a, "parse")->count + list_of(&b, "cases")->count + list_of(&a, "compare")->count +
-                           list_of(&b, "compare")->count);
+                           list_of(&b, "compare")->count + list_of(&c, "order")->count);
     kernels_document_dispose(&a);
+    kernels_document_dispose(&c);
     kernels_document_dispose(&b);
     kernels_version version;
     assert_int_equal(kernels_version_parse(KERNELS_VIEW("1.2.3.4.5.6.7.8.9.10.11.12.13.14.15.16.17"), &version, NULL),
