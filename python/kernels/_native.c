@@ -840,6 +840,7 @@ static int module_execute(PyObject *module) {
     bool fine = add_type(module, &kernel_spec, &state->kernel_type) &&
                 add_type(module, &function_spec, &state->function_type) &&
                 add_type(module, &tensor_spec, &state->tensor_type) && kernels_python_add_data(module) &&
+                kernels_python_add_system(module) &&
                 PyModule_AddStringConstant(module, "version", kernels_compatible_version()) == 0 &&
                 PyModule_AddStringConstant(module, "library_version", kernels_library_version()) == 0;
     return fine ? 0 : -1;

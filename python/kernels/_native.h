@@ -17,6 +17,13 @@ void *kernels_python_raise(kernels_error *error);
 /* The same, but always of this class. */
 void *kernels_python_raise_as(PyObject *class, kernels_error *error);
 
+/* Fills *system from a System of _native.pyi; false with an exception set (TypeError, ValueError). */
+bool kernels_python_system_read(PyObject *dictionary, kernels_system *system);
+/* A new System dictionary; NULL with an exception set. */
+PyObject *kernels_python_system_write(const kernels_system *system);
+
+/* Adds the functions of _native_system.c; false with an exception set. */
+bool kernels_python_add_system(PyObject *module);
 /* Adds the functions behind kernels._rust (_native_data.c); false with an exception set. */
 bool kernels_python_add_data(PyObject *module);
 

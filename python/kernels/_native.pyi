@@ -26,29 +26,35 @@ class System(TypedDict):
     python: str | None  # "3.11"
     site_packages: str | None
     tpu_generation: str | None
+    gpu_architectures: str | None  # as sysfs tells them: "gfx90a, gfx942", "9.0"
+    origins: dict[str, str]  # fact ("platform", "torch", ...: kernels_fact_name) to where it comes from, for people
 
 # ---- _native_system.c ----
 
-def system_detect(site_packages: str | None) -> System:
-    """From files alone: nothing is imported, no device opened. Rule 12.3 of the specification of the release."""
+# root: prefix of /sys, /dev and /etc, for tests.
 
-def tpu_present() -> bool | None:
+def system_detect(folders: Sequence[str], root: str = "") -> System:
+    """From files alone: nothing is imported, no device opened. Rule 12.3 of the specification of the release. folders: those
+    that this Python imports packages from, first one first; without any, the Python that the environment names."""
+
+def tpu_present(root: str = "") -> bool | None:
     """The one presence test (PCI ids and device nodes); None: a TPU that the table does not know."""
 
-def gpu_usable(cuda: str | None, hip: str | None, xpu: str | None) -> bool:
+def gpu_usable(cuda: str | None, hip: str | None, xpu: str | None, root: str = "") -> bool:
     """Device nodes of a GPU that a torch with these version attributes could use exist."""
 
-def cuda_runtime_version() -> tuple[int, int] | None: ...
-def backend_text(backend: str, version: str | None) -> str:
-    """Variant text: "cu132", "tpu"."""
+def cuda_runtime_version(root: str = "") -> tuple[int, int] | None:
+    """Of the runtime library that the dynamic linker knows; it is opened, no device is."""
 
-def variant_parse(name: str) -> tuple:
-    """(kind, framework version or None, ABI tag or None, backend, backend version or None, cpu, os, noarch name,
-    canonical text); ValueError."""
+def variant_parse(
+    name: str,
+) -> tuple[str, tuple[int, int] | None, bool | None, str | None, tuple[int, int] | None, str, str, str | None, str]:
+    """(kind, framework version, ABI tag, backend, backend version, cpu, os, noarch name, canonical text); kind is "torch",
+    "torch-stable-abi", "tvm-ffi" or "noarch". ValueError."""
 
-def resolve_variants(system: System, names: Sequence[str]) -> list[tuple[str, str | None]]:
+def resolve_variants(system: System, names: list[str], in_order: bool = False) -> list[tuple[str, str | None]]:
     """All candidates in order of preference: (name as given, None when accepted, else the reason). Names that are no variant
-    names are skipped; the result does not depend on the order of names."""
+    names are skipped; the result does not depend on the order of names, unless in_order: then equals stay in that order."""
 
 # ---- _native_load.c ----
 

@@ -60,8 +60,8 @@ typedef enum kernels_tpu_presence {
 /* The one presence test: PCI ids and device nodes. generation receives "v6e", or "". Never opens the device. */
 kernels_tpu_presence kernels_tpu_scan(const char *root, char generation[16]);
 
-/* Device nodes of a GPU that this torch could use are there. */
-bool kernels_gpu_is_usable(const char *root, const kernels_torch_facts *facts);
+/* Device nodes are there of a GPU that a torch built for these could use. */
+bool kernels_gpu_is_usable(const char *root, bool cuda, bool hip, bool xpu);
 
 /* Architectures of the GPUs that sysfs knows, each once: "gfx90a, gfx942", "9.0"; "" when there are none or unknown
  * ones only. origin receives where they come from. Opens no device (gpu.c). */

@@ -106,7 +106,7 @@ static void detect_with_torch_tpu(const char *root, const kernels_torch_facts *f
         choose_tpu(facts, detection, reason, "torch_tpu is installed and a TPU is there", false);
     } else if (presence == KERNELS_TPU_UNKNOWN) {
         leave_open(facts, detection, reason, "an unknown accelerator of Google is there: only importing torch tells");
-    } else if (!kernels_gpu_is_usable(root, facts)) {
+    } else if (!kernels_gpu_is_usable(root, facts->cuda[0] != '\0', facts->hip[0] != '\0', facts->xpu[0] != '\0')) {
         choose_tpu(facts, detection, reason, "torch_tpu is installed and torch can use no GPU", true);
     } else {
         detect_from_build(facts, detection, reason);

@@ -121,8 +121,7 @@ static bool has_render_node(const char *root) {
     return found;
 }
 
-bool kernels_gpu_is_usable(const char *root, const kernels_torch_facts *facts) {
-    return (facts->cuda[0] != '\0' &&
-            (exists(root, "/dev/nvidiactl") || exists(root, "/dev/nvidia0") || exists(root, "/dev/dxg"))) ||
-           (facts->hip[0] != '\0' && exists(root, "/dev/kfd")) || (facts->xpu[0] != '\0' && has_render_node(root));
+bool kernels_gpu_is_usable(const char *root, bool cuda, bool hip, bool xpu) {
+    return (cuda && (exists(root, "/dev/nvidiactl") || exists(root, "/dev/nvidia0") || exists(root, "/dev/dxg"))) ||
+           (hip && exists(root, "/dev/kfd")) || (xpu && has_render_node(root));
 }
