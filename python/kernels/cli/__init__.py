@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `kernels`: a native program, which the wheel brings along."""
+
+import os
+import sys
+
+_FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "_bin")
+
+
+def main() -> None:
+    """Runs the program with the arguments of sys.argv. SystemExit when it fails.
+
+    Where this process is the console script and nothing else, it becomes the program.
+    """
+    program = os.path.join(_FOLDER, "kernels.exe" if os.name == "nt" else "kernels")
+    if not os.path.isfile(program):
+        sys.exit(f"kernels: the native program is missing from this installation: expected {program}")
+    _name_interpreter()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if os.name == "posix" and _is_the_script():
+        os.execv(program, sys.argv)
+    import subprocess
+
+    code = subprocess.call(sys.argv, executable=program)
+    if code != 0:
+        sys.exit(code)
+
+
+def _name_interpreter() -> None:
+    """The program looks for torch and for plugins among the packages of this interpreter."""
+    if sys.prefix != sys.base_prefix:
+        os.environ["VIRTUAL_ENV"] = sys.prefix
+
+
+def _is_the_script() -> bool:
+    """Not when a program calls main() and goes on afterwards."""
+    return getattr(sys.modules.get("__main__"), "__file__", None) == sys.argv[0]

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the folder of a variant to a module, once for each folder in a process."""
+
+import importlib.util
+import os
+import sys
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+from kernels._rust import Metadata
+from kernels.deps import use_kernel_deps
+from kernels.hf_hub import RepoInfo
+
+_ID_BYTES_MAX = 255
+
+
+@dataclass(frozen=True)
+class LoadedKernel:
+    """A kernel that was imported. repo_info is None for one that came from a folder given by the user."""
+
+    metadata: Metadata
+    module: ModuleType
+    repo_info: RepoInfo | None
+
+
+_loaded_kernels: dict[str, LoadedKernel] = {}  # by the real path of the variant, in the order of loading
+_owners: dict[str, ModuleType] = {}  # id -> the module that this file put into sys.modules last
+_loading: dict[str, str] = {}  # id -> path that is being imported by the thread that holds the lock of the id
+_locks: dict[str, threading.RLock] = {}  # one an id
+_locks_guard = threading.Lock()
+
+
+def get_loaded_kernels() -> list[LoadedKernel]:
+    """All kernels imported so far, in that order: the dependencies of a kernel before it. The list is a new one."""
+    return list(_loaded_kernels.values())
+
+
+def _is_loaded(variant_path) -> bool:
+    return os.path.realpath(variant_path) in _loaded_kernels
+
+
+def _import_from_path(
+    variant_path: Path, deps: dict[str, ModuleType], repo_info: RepoInfo | None = None
+) -> ModuleType:
+    """The module of a variant; the first time it is executed, under the name `id` of its metadata.
+
+    deps are the modules that get_kernel_dep gives it meanwhile. What it raises is passed on with a note naming the kernel, and nothing of
+    it stays in sys.modules.
+    """
+    key = os.path.realpath(variant_path)
+    loaded = _loaded_kernels.get(key)
+    if loaded is None:
+        metadata = Metadata.read_from_file(Path(variant_path) / "metadata.json")
+        with _lock_of(metadata.id):
+            loaded = _loaded_kernels.get(key)
+            if loaded is None:
+                module = _load(Path(variant_path), metadata, key, deps, repo_info)
+                loaded = _loaded_kernels[key] = LoadedKernel(metadata, module, repo_info)
+    return loaded.module
+
+
+def _lock_of(module_id: str) -> threading.RLock:
+    """Re-entrant, since a kernel may load others while it is imported."""
+    with _locks_guard:
+        return _locks.setdefault(module_id, threading.RLock())
+
+
+def _load(variant_path, metadata, key, deps, repo_info) -> ModuleType:
+    """Runs with the lock of the id held."""
+    name = metadata.id
+    if name in _loading:
+        raise ImportError(f"Kernel '{metadata.name}' loads itself while it is being imported", name=name)
+    file = _find_init(variant_path, metadata)
+    _check_id(metadata, key)
+    replaced = _take_out(name)  # of another folder with the same id
+    _loading[name] = key
+    try:
+        with use_kernel_deps(deps):
+            module = _execute(name, file)
+    except BaseException as error:
+        _take_out(name)
+        sys.modules.update(replaced)
+        better = _explained(error, variant_path, metadata, key, repo_info)
+        if better is error:
+            raise
+        raise better from error
+    finally:
+        del _loading[name]
+    _owners[name] = module
+    return module
+
+
+def _find_init(variant_path: Path, metadata: Metadata) -> Path:
+    python_name = metadata.name.python_name
+    for file in (variant_path / "__init__.py", variant_path / python_name / "__init__.py"):
+        if file.exists():
+            return file
+    raise FileNotFoundError(
+        f"No kernel module found in {variant_path}: expected `__init__.py` or `{python_name}/__init__.py`"
+    )
+
+
+def _execute(name: str, file: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, file, submodule_search_locations=[str(file.parent)])
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _take_out(name: str) -> dict[str, ModuleType]:
+    """Removes a module and its submodules from sys.modules; what was removed."""
+    names = [one for one in list(sys.modules) if one == name or one.startswith(name + ".")]
+    return {one: sys.modules.pop(one) for one in names if one in sys.modules}
+
+
+# ---- what may be an id ----
+
+
+def _check_id(metadata: Metadata, key: str) -> None:
+    """An id becomes a key of sys.modules: it must not take the place of anything but an earlier load of this id."""
+    name = metadata.id
+    if not 0 < len(name.encode("utf-8", "surrogatepass")) <= _ID_BYTES_MAX:
+        raise ImportError(f"Kernel '{metadata.name}': its id must have 1 to {_ID_BYTES_MAX} bytes", name=name)
+    if any(c in "/\\" or ord(c) < 32 or 127 <= ord(c) < 160 for c in name):
+        raise ImportError(f"Kernel '{metadata.name}': its id {name!r} has a slash or a control character", name=name)
+    if name in sys.modules and sys.modules[name] is _owners.get(name):
+        return
+    for taken in dict.fromkeys((name, name.partition(".")[0])):
+        if taken in sys.modules or _is_findable(taken, key):
+            raise ImportError(
+                f"Kernel '{metadata.name}': its id {name!r} would hide the module {taken!r}. Ids are made by "
+                "kernel-builder and contain a hash; rebuild the kernel without one of its own.",
+                name=name,
+            )
+
+
+def _is_findable(name: str, variant: str) -> bool:
+    """Would `import name` find a module outside of the variant? Only for names without a dot, nothing is imported."""
+    if not name or "." in name:
+        return False
+    try:
+        spec = importlib.util.find_spec(name)
+    except (ImportError, ValueError):
+        return False
+    if spec is None:
+        return False
+    places = [spec.origin] if spec.origin else list(spec.submodule_search_locations or ())
+    return not all(os.path.realpath(place).startswith(variant + os.sep) for place in places)
+
+
+# ---- what went wrong ----
+
+
+def _explained(error, variant_path, metadata, key, repo_info) -> BaseException:
+    """The exception to raise for one that an import ended with."""
+    if isinstance(error, ModuleNotFoundError) and error.name == metadata.name.python_name:
+        error = _absolute_import(error, metadata, key)
+    if isinstance(error, Exception) and hasattr(error, "add_note"):  # Python 3.11
+        origin = f" ({repo_info.repo_id}, revision: {repo_info.revision})" if repo_info else ""
+        error.add_note(f"while importing kernel '{metadata.name}', variant '{variant_path.name}'{origin}")
+    return error
+
+
+def _absolute_import(error: ModuleNotFoundError, metadata: Metadata, key: str) -> ModuleNotFoundError:
+    """The kernel asked for itself by its public name, under which it is not there."""
+    place, at = "", error.__traceback__
+    while at is not None:
+        file = at.tb_frame.f_code.co_filename
+        if os.path.realpath(file).startswith(key + os.sep):
+            place = f"{file}, line {at.tb_lineno}: "
+        at = at.tb_next
+    name = metadata.name.python_name
+    made = ModuleNotFoundError(
+        f"{place}the kernel imports itself by its absolute name `{name}`, which does not exist where it is loaded. "
+        f"Use relative imports, `from . import ...` in place of `import {name}`.",
+        name=name,
+        path=error.path,
+    )
+    return made.with_traceback(error.__traceback__)

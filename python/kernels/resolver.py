@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the name of a kernel to where it is: on this machine (LocalKernel) or on the Hub (RemoteKernel).
+
+A resolver has resolve(*, api, backend, kernel), which gives such a location, or None when it knows nothing about the
+kernel. backend is the name of a backend, None for that of this machine.
+"""
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from kernels._rust import KernelDependency, KernelLocks, KernelPaths, KernelVersion, Metadata
+from kernels.hf_hub import HubApi, RepoInfo, _as_api, _trusted
+
+_checked: set = set()  # of (folder, commit, ref): installed and checked before in this process
+
+
+@dataclass(frozen=True)
+class RemoteKernel:
+    """A variant on the Hub, of which metadata.json alone was fetched. revision is what it was asked by, or a commit."""
+
+    repo_id: str
+    revision: str
+    metadata: Metadata
+    variant: Any  # ArchVariant or NoarchVariant
+    _found: Any = field(default=None, repr=False, compare=False)  # _native.Found
+
+    @property
+    def variant_str(self) -> str:
+        """Name of the variant."""
+        return self.variant.variant_str
+
+    def install(self, *, api: HubApi) -> "LocalKernel":
+        """Fetches the files that the cache lacks and checks each; the kernel on this machine."""
+        commit, ref, folder = self._location(api)
+        path = _install(_as_api(api).context(), self.repo_id, commit, folder, ref, self._found and self._found.path)
+        return LocalKernel(path, self.metadata, self)
+
+    def _location(self, api) -> tuple:
+        """(commit, ref, name of the folder)"""
+        if self._found is not None:
+            return self._found.commit, self._found.ref, self._found.variant
+        commit = _as_api(api).context().commit(self.repo_id, revision=self.revision)
+        return commit, self.revision if commit != self.revision else None, self.variant_str
+
+
+@dataclass(frozen=True)
+class LocalKernel:
+    """A variant on this machine. origin is the RemoteKernel that it was installed from."""
+
+    variant_path: Path
+    metadata: Metadata
+    origin: RemoteKernel | None = None
+    _found: Any = field(default=None, repr=False, compare=False)  # _native.Found, of a kernel in the cache of the Hub
+
+    @property
+    def variant_str(self) -> str:
+        """Name of the variant, which is that of its folder."""
+        return self.variant_path.name
+
+    @property
+    def _repo_info(self) -> RepoInfo | None:
+        if self.origin is not None:
+            return RepoInfo(self.origin.repo_id, self.origin.revision)
+        return None if self._found is None else RepoInfo(self._found.repo_id, self._found.commit)
+
+    def install(self, *, api: HubApi) -> "LocalKernel":
+        """Itself. What comes from the cache of the Hub is checked."""
+        found = self._found
+        if found is not None:
+            context = _as_api(api).context(cache_only=True)
+            _install(context, found.repo_id, found.commit, found.variant, None, found.path)
+        return self
+
+
+def _install(context, repo_id, commit, variant, ref, path) -> Path:
+    """Files are checked once in a process, for as long as they stay the files of a kernel that is loaded."""
+    from kernels.importer import _is_loaded
+
+    if path is not None and (path, commit, ref) in _checked and _is_loaded(path):
+        return Path(path)
+    path = context.install(repo_id, commit, variant, ref=ref)
+    _checked.add((path, commit, ref))
+    return Path(path)
+
+
+# ---- looking a kernel up ----
+
+
+def resolve_local_kernel(repo_path: Path, *, backend: str | None) -> LocalKernel:
+    """The variant for this machine in a repository folder, its build folder, or the folder of one variant.
+
+    FileNotFoundError tells of each variant why it does not fit.
+    """
+    found = HubApi().context().find_folder(os.fspath(repo_path), backend=_backend_name(backend))
+    return LocalKernel(Path(found.path), Metadata.from_bytes(found.metadata))
+
+
+def resolve_hub_kernel(repo_id: str, *, api: HubApi, backend: str | None, revision: str) -> RemoteKernel:
+    """The variant for this machine in a state of a repository on the Hub; trust is not asked about."""
+    return _find_remote(api, repo_id, backend, True, revision=revision)
+
+
+def resolve_hub_cache_kernel(api: HubApi, repo_id: str, *, revision: str, backend: str | None) -> LocalKernel:
+    """The same of what is in the cache; FileNotFoundError when files of the variant are missing there."""
+    return _find_cached(api, repo_id, backend, True, revision=revision)
+
+
+def _find_remote(api, repo_id, backend, trust, hint=True, **which) -> RemoteKernel:
+    from kernels.variants import parse_variant
+
+    found = _as_api(api).context().find(repo_id, backend=_backend_name(backend), trust=trust, hint=hint, **which)
+    metadata = Metadata.from_bytes(found.metadata)
+    return RemoteKernel(repo_id, which.get("revision") or found.commit, metadata, parse_variant(found.variant), found)
+
+
+def _find_cached(api, repo_id, backend, trust, **which) -> LocalKernel:
+    context = _as_api(api).context(cache_only=True)
+    found = context.find(repo_id, backend=_backend_name(backend), trust=trust, cache_only=True, **which)
+    return LocalKernel(Path(found.path), Metadata.from_bytes(found.metadata), None, found)
+
+
+def _backend_name(backend: str | None) -> str | None:
+    """The name, once this machine has been found to have it; ValueError else."""
+    if backend is not None:
+        from kernels.backends import _select_backend
+
+        _select_backend(backend)
+    return backend
+
+
+def _which(kernel: KernelDependency) -> dict:
+    """The version or revision of a dependency as keywords of _native.Context.find."""
+    if isinstance(kernel.version, KernelVersion.Version):
+        return {"version": kernel.version.version}
+    return {"revision": kernel.version.revision}
+
+
+# ---- resolvers ----
+
+
+class Resolver(Protocol):
+    """Anything with this method."""
+
+    def resolve(
+        self, *, api: HubApi, backend: str | None, kernel: KernelDependency
+    ) -> LocalKernel | RemoteKernel | None: ...
+
+
+@dataclass
+class SequentialResolver:
+    """Asks resolvers in turn; the first answer counts."""
+
+    resolvers: list[Resolver]
+
+    def resolve(
+        self, *, api: HubApi, backend: str | None, kernel: KernelDependency
+    ) -> LocalKernel | RemoteKernel | None:
+        for resolver in self.resolvers:
+            location = resolver.resolve(api=api, backend=backend, kernel=kernel)
+            if location is not None:
+                return location
+        return None
+
+
+@dataclass
+class NoopResolver:
+    """Knows no kernel."""
+
+    def resolve(self, *, api: HubApi, backend: str | None, kernel: KernelDependency) -> None:
+        return None
+
+
+@dataclass
+class _Trusting:
+    """What the resolvers of the Hub share: True, or the ids that are trusted whoever published them."""
+
+    trust_remote_code: bool | list[str]
+
+    def __post_init__(self):
+        self.trust_remote_code = _trusted(self.trust_remote_code)
+
+
+@dataclass
+class HubResolver(_Trusting):
+    """Kernels on the Hub."""
+
+    _hint: bool = field(default=True, repr=False, compare=False, kw_only=True)  # at a version that fits
+
+    def resolve(self, *, api: HubApi, backend: str | None, kernel: KernelDependency) -> RemoteKernel:
+        trust = self.trust_remote_code
+        return _find_remote(api, kernel.repo_id, backend, trust, self._hint, **_which(kernel))
+
+
+@dataclass
+class HubCacheResolver(_Trusting):
+    """Kernels of the Hub that were loaded or downloaded before."""
+
+    def resolve(self, *, api: HubApi, backend: str | None, kernel: KernelDependency) -> LocalKernel:
+        return _find_cached(api, kernel.repo_id, backend, self.trust_remote_code, **_which(kernel))
+
+
+@dataclass
+class _Locked:
+    kernel_locks: KernelLocks
+    trust_remote_code: bool | list[str]
+
+    def __post_init__(self):
+        self.trust_remote_code = _trusted(self.trust_remote_code)
+
+
+@dataclass
+class LockedHubResolver(_Locked):
+    """Kernels on the Hub, at the commits of a lock."""
+
+    def resolve(self, *, api: HubApi, backend: str | None, kernel: KernelDependency) -> RemoteKernel:
+        commit = _locked_revision(self.kernel_locks, kernel)
+        return _find_remote(api, kernel.repo_id, backend, self.trust_remote_code, commit=commit)
+
+
+@dataclass
+class LockedHubCacheResolver(_Locked):
+    """Kernels of the Hub that are in the cache, at the commits of a lock."""
+
+    def resolve(self, *, api: HubApi, backend: str | None, kernel: KernelDependency) -> LocalKernel:
+        commit = _locked_revision(self.kernel_locks, kernel)
+        try:
+            return _find_cached(api, kernel.repo_id, backend, self.trust_remote_code, commit=commit)
+        except FileNotFoundError as error:
+            if getattr(error, "status", None) == "NOT_CACHED":
+                error.args = (f"{error.args[0]}\nThe kernel is locked but was not downloaded: run "
+                              f"`kernels download <project>`.", *error.args[1:])  # fmt: skip
+            raise
+
+
+def _locked_revision(kernel_locks: KernelLocks, kernel: KernelDependency) -> str:
+    lock = kernel_locks.get(kernel)
+    if lock is None:
+        raise ValueError(
+            f"Kernel `{kernel.repo_id}` is not locked. Please lock it with `kernels lock <project>` and then "
+            "reinstall the project."
+        )
+    return lock.commit
+
+
+@dataclass
+class KernelPathsResolver:
+    """Kernels in folders, each of one version or revision."""
+
+    kernel_paths: KernelPaths
+
+    def resolve(self, *, api: HubApi, backend: str | None, kernel: KernelDependency) -> LocalKernel | None:
+        path = self.kernel_paths.get(kernel)
+        return None if path is None else resolve_local_kernel(path, backend=backend)
+
+
+@dataclass
+class RepoPathsResolver:
+    """Kernels in folders, whatever version or revision is asked for."""
+
+    local_kernels: dict[str, Path]
+
+    def resolve(self, *, api: HubApi, backend: str | None, kernel: KernelDependency) -> LocalKernel | None:
+        path = self.local_kernels.get(kernel.repo_id)
+        return None if path is None else resolve_local_kernel(path, backend=backend)
