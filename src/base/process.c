@@ -25,6 +25,8 @@ extern char **environ;
 
 #define DEFAULT_CAPTURE_LIMIT ((size_t)1024 * 1024)
 #define EXIT_NOT_STARTED 127
+#define SIGNAL_POLL_MS 100
+#define LONGEST_WAIT_MS 60000
 
 /* ---- what the child needs, made before fork: between fork and exec only async-signal-safe calls ---- */
 
@@ -172,6 +174,13 @@ static void child_run(const kernels_process_options *options, launch *start) {
 
 /* ---- the parent's side ---- */
 
+void kernels_process_result_dispose(kernels_process_result *result) {
+    if (result) {
+        kernels_buffer_dispose(&result->output);
+        kernels_buffer_dispose(&result->errors);
+    }
+}
+
 typedef struct capture {
     kernels_buffer *text;
     uint64_t *dropped;
@@ -209,12 +218,19 @@ static void capture_lines(capture *sink, const kernels_process_options *options,
     }
 }
 
+/* How long to go on waiting. */
+typedef struct patience {
+    uint64_t deadline; /* ns; 0 = none */
+    bool interruptible;
+    int signal; /* that ended it, or 0 */
+} patience;
+
 typedef struct conversation {
     const kernels_process_options *options;
     struct pollfd ends[3]; /* input, output, errors; fd -1 = closed */
     size_t written;
     capture captures[2];
-    uint64_t deadline; /* ns; 0 = none */
+    patience patience;
 } conversation;
 
 static void close_end(struct pollfd *end) {
@@ -250,20 +266,39 @@ static void take_output(conversation *talk, int which) {
     }
 }
 
-/* Milliseconds until the deadline, -1 = none, 0 = past. */
-static int time_left(uint64_t deadline) {
-    if (deadline == 0) {
-        return -1;
+/* Which of the signals that the caller holds is pending; 0 = none. */
+static int pending_signal(void) {
+    sigset_t pending;
+    if (sigpending(&pending) != 0) {
+        return 0;
     }
-    uint64_t now = kernels_clock_nanoseconds();
-    uint64_t left = now >= deadline ? 0 : (deadline - now) / 1000000u + 1;
-    return left > 60000 ? 60000 : (int)left;
+    return sigismember(&pending, SIGTERM) == 1 ? SIGTERM : sigismember(&pending, SIGINT) == 1 ? SIGINT : 0;
 }
 
-/* false: the deadline passed */
+static bool holds_signals(void) {
+    sigset_t mask;
+    return pthread_sigmask(SIG_BLOCK, NULL, &mask) == 0 && sigismember(&mask, SIGINT) == 1;
+}
+
+/* Milliseconds to wait before asking again; -1 = for ever, 0 = no longer. */
+static int time_left(patience *limits) {
+    limits->signal = limits->interruptible ? pending_signal() : 0;
+    if (limits->signal != 0) {
+        return 0;
+    }
+    int most = limits->interruptible ? SIGNAL_POLL_MS : LONGEST_WAIT_MS;
+    if (limits->deadline == 0) {
+        return limits->interruptible ? most : -1;
+    }
+    uint64_t now = kernels_clock_nanoseconds();
+    uint64_t left = now >= limits->deadline ? 0 : (limits->deadline - now) / 1000000u + 1;
+    return left > (uint64_t)most ? most : (int)left;
+}
+
+/* false: the limits are reached */
 static bool converse(conversation *talk) {
     while (talk->ends[0].fd >= 0 || talk->ends[1].fd >= 0 || talk->ends[2].fd >= 0) {
-        int wait = time_left(talk->deadline);
+        int wait = time_left(&talk->patience);
         if (wait == 0) {
             return false;
         }
@@ -282,10 +317,11 @@ static bool converse(conversation *talk) {
     return true;
 }
 
-/* Waits for the child itself; false: the deadline passed. */
-static bool wait_for_child(pid_t child, uint64_t deadline, int *state) {
+/* Waits for the child itself; false: the limits are reached. */
+static bool wait_for_child(pid_t child, patience *limits, int *state) {
+    bool patient = limits->deadline == 0 && !limits->interruptible;
     for (unsigned pause = 1;; pause = pause < 32 ? pause * 2 : 32) {
-        pid_t done = waitpid(child, state, deadline ? WNOHANG : 0);
+        pid_t done = waitpid(child, state, patient ? 0 : WNOHANG);
         if (done == child) {
             return true;
         }
@@ -293,12 +329,24 @@ static bool wait_for_child(pid_t child, uint64_t deadline, int *state) {
             *state = 0;
             return true;
         }
-        if (deadline && time_left(deadline) == 0) {
+        if (!patient && time_left(limits) == 0) {
             return false;
         }
-        if (deadline) {
+        if (!patient) {
             kernels_clock_sleep_ms(pause);
         }
+    }
+}
+
+/* An interrupted child may clear up first; then nothing of its group stays. */
+static void end_child(pid_t child, const patience *limits, int *state) {
+    patience grace = {.deadline = kernels_clock_nanoseconds() + KERNELS_PROCESS_GRACE_MS * UINT64_C(1000000)};
+    bool gone = limits->signal != 0 && kill(-child, limits->signal) == 0 && wait_for_child(child, &grace, state);
+    (void)kill(-child, SIGKILL);
+    if (!gone) {
+        patience endless = {0};
+        (void)kill(child, SIGKILL);
+        (void)wait_for_child(child, &endless, state);
     }
 }
 
@@ -358,19 +406,19 @@ static kernels_status supervise(const kernels_process_options *options, launch *
         .options = options,
         .captures = {{&result->output, &result->output_dropped, limit, KERNELS_BUFFER_INIT(0)},
                      {&result->errors, &result->errors_dropped, limit, KERNELS_BUFFER_INIT(8192)}},
-        .deadline = options->timeout_ms ? kernels_clock_nanoseconds() + options->timeout_ms * UINT64_C(1000000) : 0};
+        .patience = {
+            .deadline = options->timeout_ms ? kernels_clock_nanoseconds() + options->timeout_ms * UINT64_C(1000000) : 0,
+            .interruptible = holds_signals()}};
     talk.ends[0] = take_end(start->input, 1, POLLOUT);
     talk.ends[1] = take_end(start->output, 0, POLLIN);
     talk.ends[2] = take_end(start->errors, 0, POLLIN);
     sigset_t before;
     block_sigpipe(&before);
     int state = 0;
-    bool finished = converse(&talk) && wait_for_child(child, talk.deadline, &state);
+    bool finished = converse(&talk) && wait_for_child(child, &talk.patience, &state);
     if (!finished) {
-        (void)kill(-child, SIGKILL);
-        (void)kill(child, SIGKILL);
-        (void)wait_for_child(child, 0, &state);
-        result->timed_out = true;
+        end_child(child, &talk.patience, &state);
+        result->timed_out = talk.patience.signal == 0;
     }
     for (int i = 0; i < 3; i++) {
         if (talk.ends[i].fd >= 0) {
@@ -383,6 +431,10 @@ static kernels_status supervise(const kernels_process_options *options, launch *
     }
     kernels_buffer_dispose(&talk.captures[1].line);
     fill_result(result, state);
+    if (!finished && talk.patience.signal != 0) {
+        kernels_process_result_dispose(result);
+        return kernels_fail(error, KERNELS_INTERRUPTED, "interrupted: `%s` was stopped", options->arguments[0]);
+    }
     return finished ? KERNELS_OK
                     : kernels_fail(error, KERNELS_TIMEOUT, "`%s` was stopped after its time limit of %u ms",
                                    options->arguments[0], options->timeout_ms);
@@ -407,7 +459,8 @@ kernels_status kernels_process_run(const kernels_process_options *options, kerne
     int number = start_failure(&start);
     if (number != 0) {
         int state;
-        (void)wait_for_child(child, 0, &state);
+        patience endless = {0};
+        (void)wait_for_child(child, &endless, &state);
         launch_dispose(&start);
         return kernels_fail_errno(error, number, "cannot start `%s`", options->arguments[0]);
     }
@@ -417,9 +470,3 @@ kernels_status kernels_process_run(const kernels_process_options *options, kerne
     return status;
 }
 
-void kernels_process_result_dispose(kernels_process_result *result) {
-    if (result) {
-        kernels_buffer_dispose(&result->output);
-        kernels_buffer_dispose(&result->errors);
-    }
-}

@@ -19,6 +19,9 @@ typedef struct kernels_process_options {
     void *payload;
 } kernels_process_options;
 
+/* How long an interrupted child may clear up. */
+#define KERNELS_PROCESS_GRACE_MS 3000
+
 typedef struct kernels_process_result {
     int exit_code; /* -1 when ended by a signal */
     int signal;    /* 0, or the signal that ended it */
@@ -30,7 +33,10 @@ typedef struct kernels_process_result {
 
 /* Runs to the end. KERNELS_OK whenever the program was started, whatever its exit code;
  * KERNELS_FILE_NOT_FOUND when it is not there; KERNELS_TIMEOUT (result filled) past the limit.
- * Dispose the result after KERNELS_OK and KERNELS_TIMEOUT. */
+ * Dispose the result after KERNELS_OK and KERNELS_TIMEOUT.
+ *
+ * A caller that holds SIGINT and SIGTERM (blocked in its mask) gives the child's life to them: once one is pending, the
+ * child and all of its group get it, after KERNELS_PROCESS_GRACE_MS SIGKILL, and the result is KERNELS_INTERRUPTED. */
 kernels_status kernels_process_run(const kernels_process_options *options, kernels_process_result *result,
                                    kernels_error *error);
 void kernels_process_result_dispose(kernels_process_result *result);

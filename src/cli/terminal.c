@@ -83,8 +83,9 @@ void kernels_terminal_error(kernels_terminal *terminal, const kernels_error *err
     write_out(terminal, &text, heading);
 }
 
-static int exit_code(const kernels_terminal *terminal, kernels_status status) {
+static int exit_code(kernels_terminal *terminal, kernels_status status) {
     if (status == KERNELS_INTERRUPTED) {
+        (void)kernels_terminal_cancelled(terminal); /* asks which signal it was, if nobody has yet */
         return terminal->signal == SIGTERM ? KERNELS_EXIT_TERMINATED : KERNELS_EXIT_INTERRUPTED;
     }
     return status == KERNELS_USAGE ? KERNELS_EXIT_USAGE : KERNELS_EXIT_FAILURE;

@@ -46,7 +46,83 @@ static void test_a_child_ends_with_us(void **state) {
     (void)close(ends[0]);
 }
 
+/* ---- signals that the caller holds ---- */
+
+#define DELAY_US 300000 /* until the child has set up its own handlers */
+
+static sigset_t hold(void) {
+    sigset_t held, before;
+    assert_int_equal(sigemptyset(&held) + sigaddset(&held, SIGINT) + sigaddset(&held, SIGTERM), 0);
+    assert_int_equal(sigprocmask(SIG_BLOCK, &held, &before), 0);
+    return before;
+}
+
+/* Sends us the signal a little later. */
+static pid_t send_later(int signal) {
+    pid_t us = getpid(), sender = fork();
+    if (sender == 0) {
+        (void)usleep(DELAY_US);
+        (void)kill(us, signal);
+        _exit(0);
+    }
+    return sender;
+}
+
+static void let_go(const sigset_t *before) {
+    sigset_t held;
+    int dropped;
+    struct timespec now = {0};
+    (void)sigemptyset(&held);
+    (void)sigaddset(&held, SIGINT);
+    (void)sigaddset(&held, SIGTERM);
+    while ((dropped = sigtimedwait(&held, NULL, &now)) > 0) {
+    }
+    assert_int_equal(sigprocmask(SIG_SETMASK, before, NULL), 0);
+}
+
+/* The status of a run during which we get the signal. */
+static kernels_status run_with(int signal, const char *script) {
+    const char *const arguments[] = {"sh", "-c", script, NULL};
+    const kernels_process_options options = {.arguments = arguments};
+    kernels_process_result result;
+    kernels_error error = KERNELS_ERROR_INIT;
+    sigset_t before = hold();
+    pid_t sender = send_later(signal);
+    kernels_status status = kernels_process_run(&options, &result, &error);
+    assert_int_equal(waitpid(sender, NULL, 0), sender);
+    let_go(&before);
+    if (status == KERNELS_OK) {
+        kernels_process_result_dispose(&result);
+    } else {
+        assert_non_null(strstr(kernels_error_message(&error), "interrupted"));
+    }
+    kernels_error_dispose(&error);
+    return status;
+}
+
+static void test_a_held_signal_ends_the_child(void **state) {
+    (void)state;
+    assert_int_equal(run_with(SIGINT, "exec sleep 60"), KERNELS_INTERRUPTED);
+    assert_int_equal(run_with(SIGTERM, "sleep 60 & sleep 60"), KERNELS_INTERRUPTED);
+    assert_int_equal(run_with(SIGTERM, "trap '' INT TERM; sleep 60; sleep 60"), KERNELS_INTERRUPTED);
+}
+
+static void test_other_signals_do_not(void **state) {
+    (void)state;
+    sigset_t usr, before;
+    (void)sigemptyset(&usr);
+    (void)sigaddset(&usr, SIGUSR1);
+    assert_int_equal(sigprocmask(SIG_BLOCK, &usr, &before), 0);
+    assert_int_equal(run_with(SIGUSR1, "sleep 1"), KERNELS_OK);
+    (void)signal(SIGUSR1, SIG_IGN);
+    assert_int_equal(sigprocmask(SIG_SETMASK, &before, NULL), 0);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_child_ends_with_us)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_child_ends_with_us),
+        cmocka_unit_test(test_a_held_signal_ends_the_child),
+        cmocka_unit_test(test_other_signals_do_not),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
