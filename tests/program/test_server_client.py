@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The embedded hub and the unmodified Python client of the Hub."""
+import itertools
 import json
 import os
 import pathlib
@@ -253,21 +254,41 @@ def test_publishers(start_hub):
     assert overview("me") == 404 and overview("nobody") == 404  # a user, nobody
 
 
-def test_released_package_loads_by_version(start_hub, environment, root):
-    """kernels 0.17.2 as it was released, from the environment of the benchmarks."""
+# kernels 0.17.2 as it was released: by name and branch, by version, and by lock (which its own program writes and fills the
+# cache for); the last without the Hub.
+RELEASED = """
+import pathlib, subprocess, sys
+import kernels
+
+print(kernels.get_kernel("acme/demo", revision="main", backend="cpu").BACKEND)
+print(kernels.get_kernel("acme/demo", version=1, backend="cpu").BACKEND)
+print(len(kernels.get_kernel_variants("acme/demo", version=1)))
+for command in (["lock"], ["download", "--all-variants"]):
+    subprocess.run([sys.argv[1], *command, "."], check=True)
+print(kernels.load_kernel("acme/demo", lockfile=pathlib.Path("kernels.lock"), backend="cpu").BACKEND)
+"""
+
+
+def publish_demo(hub):
+    create(hub.url, "acme/demo")
+    metadata = {"name": "demo", "version": 1, "license": "Apache-2.0", "python-depends": [], "kernel-depends": []}
+    assert ask(hub.url, "POST", "/api/kernels/acme/demo/branch/v1", b"{}").status == 201
+    for branch, backend in itertools.product(("main", "v1"), ("cpu", "tpu")):
+        described = {**metadata, "id": f"_demo_{backend}_{branch}", "backend": {"type": backend}}
+        answer = commit(hub.url, "acme/demo",
+                        file(f"build/torch-{backend}/__init__.py", f"BACKEND = '{backend} {branch}'\n".encode()),
+                        file(f"build/torch-{backend}/metadata.json", json.dumps(described).encode()), revision=branch)
+        assert answer.status == 200, answer.body
+
+
+def test_released_package_loads_by_name_version_and_lock(start_hub, environment, root, tmp_path):
     python = pathlib.Path(os.environ.get("KERNELS_PEER_PYTHON", root / "build" / "bench-venv" / "bin" / "python"))
     if not python.exists():
-        pytest.skip("no environment with the released package: ./run bench makes it")
+        pytest.skip("no environment with the released package: ./run test --full makes it")
     hub = start_hub("--trusted", "acme", "--page-size", "2")
-    create(hub.url, "acme/demo")
-    metadata = {"name": "demo", "id": "_demo_cpu_abc1234", "version": 1, "license": "Apache-2.0", "python-depends": [],
-                "kernel-depends": [], "backend": {"type": "cpu"}}
-    assert ask(hub.url, "POST", "/api/kernels/acme/demo/branch/v1", b"{}").status == 201
-    answer = commit(hub.url, "acme/demo", file("build/torch-cpu/__init__.py", b"BACKEND = 'cpu'\n"),
-                    file("build/torch-cpu/metadata.json", json.dumps(metadata).encode()),
-                    file("build/torch-tpu/__init__.py", b"BACKEND = 'tpu'\n"), revision="v1")
-    assert answer.status == 200, answer.body
-    script = "import kernels; print(kernels.get_kernel('acme/demo', version=1, backend='cpu').BACKEND)"
-    done = subprocess.run([python, "-c", script], env={**environment, "HF_ENDPOINT": hub.url}, text=True,
-                          capture_output=True, timeout=300)
-    assert done.returncode == 0 and done.stdout == "cpu\n", done.stderr
+    publish_demo(hub)
+    (tmp_path / "pyproject.toml").write_text('[tool.kernels.dependencies]\n"acme/demo" = 1\n')
+    done = subprocess.run([python, "-c", RELEASED, python.parent / "kernels"], cwd=tmp_path, text=True,
+                          env={**environment, "HF_ENDPOINT": hub.url}, capture_output=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["cpu main", "cpu v1", "2", "cpu v1"], done.stderr
