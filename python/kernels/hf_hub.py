@@ -57,7 +57,7 @@ class HubApi:
         """Is the Hub out of bounds?"""
         return self.context().offline
 
-    def context(self, cache_only: bool = False) -> _native.Context:
+    def context(self, cache_only: bool = False) -> "_native.Context":
         """The library's configuration for the environment as it is now; with cache_only it asks the Hub for nothing."""
         from kernels import _machine
 

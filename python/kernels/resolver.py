@@ -42,7 +42,7 @@ class RemoteKernel:
         if self._found is not None:
             return self._found.commit, self._found.ref, self._found.variant
         commit = _as_api(api).context().commit(self.repo_id, revision=self.revision)
-        return commit, self.revision if commit != self.revision else None, self.variant_str
+        return commit, self.revision if commit != self.revision else None, self.variant.directory
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def resolve_local_kernel(repo_path: Path, *, backend: str | None) -> LocalKernel
 
     FileNotFoundError tells of each variant why it does not fit.
     """
-    found = HubApi().context().find_folder(os.fspath(repo_path), backend=_backend_name(backend))
+    found = HubApi().context().find_folder(os.fspath(repo_path), backend=backend)
     return LocalKernel(Path(found.path), Metadata.from_bytes(found.metadata))
 
 
@@ -110,24 +110,15 @@ def resolve_hub_cache_kernel(api: HubApi, repo_id: str, *, revision: str, backen
 def _find_remote(api, repo_id, backend, trust, hint=True, **which) -> RemoteKernel:
     from kernels.variants import parse_variant
 
-    found = _as_api(api).context().find(repo_id, backend=_backend_name(backend), trust=trust, hint=hint, **which)
+    found = _as_api(api).context().find(repo_id, backend=backend, trust=trust, hint=hint, **which)
     metadata = Metadata.from_bytes(found.metadata)
     return RemoteKernel(repo_id, which.get("revision") or found.commit, metadata, parse_variant(found.variant), found)
 
 
 def _find_cached(api, repo_id, backend, trust, **which) -> LocalKernel:
     context = _as_api(api).context(cache_only=True)
-    found = context.find(repo_id, backend=_backend_name(backend), trust=trust, cache_only=True, **which)
+    found = context.find(repo_id, backend=backend, trust=trust, cache_only=True, **which)
     return LocalKernel(Path(found.path), Metadata.from_bytes(found.metadata), None, found)
-
-
-def _backend_name(backend: str | None) -> str | None:
-    """The name, once this machine has been found to have it; ValueError else."""
-    if backend is not None:
-        from kernels.backends import _select_backend
-
-        _select_backend(backend)
-    return backend
 
 
 def _which(kernel: KernelDependency) -> dict:

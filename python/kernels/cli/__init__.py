@@ -15,7 +15,7 @@ def main() -> None:
     program = os.path.join(_FOLDER, "kernels.exe" if os.name == "nt" else "kernels")
     if not os.path.isfile(program):
         sys.exit(f"kernels: the native program is missing from this installation: expected {program}")
-    _name_interpreter()
+    os.environ.setdefault("KERNELS_PYTHON", sys.executable)  # torch and plugins are looked for among its packages
     sys.stdout.flush()
     sys.stderr.flush()
     if os.name == "posix" and _is_the_script():
@@ -25,12 +25,6 @@ def main() -> None:
     code = subprocess.call(sys.argv, executable=program)
     if code != 0:
         sys.exit(code)
-
-
-def _name_interpreter() -> None:
-    """The program looks for torch and for plugins among the packages of this interpreter."""
-    if sys.prefix != sys.base_prefix:
-        os.environ["VIRTUAL_ENV"] = sys.prefix
 
 
 def _is_the_script() -> bool:
