@@ -29,6 +29,11 @@ static void print_warning(void *payload, const char *message) {
     fprintf(stderr, "run_relu: warning: %s\n", message);
 }
 
+static void print_load_warning(void *payload, const char *category, const char *message) {
+    (void)category; /* "versions", "trust", ...: see kernels/load.h */
+    print_warning(payload, message);
+}
+
 /* Numbers from -1 to 1, the same at every run. */
 static void fill(float *values) {
     uint32_t state = 1;
@@ -100,7 +105,7 @@ int main(int argc, char **argv) {
     const char *repo_id = argc > 1 ? argv[1] : "kernels-test/relu-tpu";
     uint64_t version = argc > 2 ? parse_version(argv[2]) : 1;
     kernels_error error = KERNELS_ERROR_INIT;
-    kernels_context_options context_options = {.warning = print_warning};
+    kernels_context_options context_options = {.warning = print_load_warning};
     kernels_context *context = NULL;
     if (kernels_context_new(&context_options, &context, &error)) {
         return failed(&error);

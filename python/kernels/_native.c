@@ -68,6 +68,10 @@ static PyObject *exception_class(kernels_status status) {
     }
 }
 
+/* The library does not know how its callers say that they trust somebody. */
+static const char trust_remedy[] =
+    "To load it nevertheless, set trust_remote_code=True, or to a list of repository ids with this one in it.";
+
 PyObject *kernels_python_error_text(const kernels_error *error) {
     PyObject *text = PyUnicode_FromString("");
     for (const kernels_error *at = error; at && text; at = at->cause) {
@@ -75,6 +79,11 @@ PyObject *kernels_python_error_text(const kernels_error *error) {
         PyObject *line = PyUnicode_DecodeUTF8(message, (Py_ssize_t)strlen(message), "replace");
         PyObject *longer = line ? PyUnicode_FromFormat(at == error ? "%U%U" : "%U\nbecause %U", text, line) : NULL;
         Py_XDECREF(line);
+        Py_DECREF(text);
+        text = longer;
+    }
+    if (text && error->status == KERNELS_UNTRUSTED) {
+        PyObject *longer = PyUnicode_FromFormat("%U\n%s", text, trust_remedy);
         Py_DECREF(text);
         text = longer;
     }
@@ -113,6 +122,11 @@ static void on_warning(void *payload, const char *message) {
         Py_XDECREF(result);
     }
     PyGILState_Release(state);
+}
+
+static void on_load_warning(void *payload, const char *category, const char *message) {
+    (void)category;
+    on_warning(payload, message);
 }
 
 /* Ctrl-C: the exception stays set in this thread and is seen by kernels_python_raise. */
@@ -786,7 +800,7 @@ static bool parse_version(PyObject *version, kernels_load_options *options) {
 
 static kernels_status load_unlocked(const load_request *request, kernels_kernel **kernel, kernels_error *error) {
     const kernels_context_options options = {.site_packages = request->site_packages,
-                                             .warning = on_warning,
+                                             .warning = on_load_warning,
                                              .cancelled = is_cancelled,
                                              .payload = request->warn};
     kernels_context *context = NULL;
@@ -840,7 +854,7 @@ static int module_execute(PyObject *module) {
     bool fine = add_type(module, &kernel_spec, &state->kernel_type) &&
                 add_type(module, &function_spec, &state->function_type) &&
                 add_type(module, &tensor_spec, &state->tensor_type) && kernels_python_add_data(module) &&
-                kernels_python_add_system(module) &&
+                kernels_python_add_layer(module) && kernels_python_add_system(module) && kernels_python_add_load(module) &&
                 PyModule_AddStringConstant(module, "version", kernels_compatible_version()) == 0 &&
                 PyModule_AddStringConstant(module, "library_version", kernels_library_version()) == 0;
     return fine ? 0 : -1;

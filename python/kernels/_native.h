@@ -24,6 +24,10 @@ PyObject *kernels_python_system_write(const kernels_system *system);
 
 /* Adds the functions of _native_system.c; false with an exception set. */
 bool kernels_python_add_system(PyObject *module);
+/* Adds the classes Context and Found (_native_load.c); false with an exception set. */
+bool kernels_python_add_load(PyObject *module);
+/* Adds the class and functions of _native_layer.c; false with an exception set. */
+bool kernels_python_add_layer(PyObject *module);
 /* Adds the functions behind kernels._rust (_native_data.c); false with an exception set. */
 bool kernels_python_add_data(PyObject *module);
 

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/context.h"
 
+/* People read the text; what it is about is for programs. */
+static void forward_warning(void *payload, const char *category, const char *message) {
+    (void)category;
+    kernels_terminal_warning(payload, message);
+}
+
 kernels_status kernels_terminal_context_new(kernels_terminal *terminal, const char *cache, kernels_context **context,
                                             kernels_error *error) {
     const kernels_context_options options = {
         .cache_directory = cache,
-        .warning = kernels_terminal_warning,
+        .warning = forward_warning,
         .progress = kernels_terminal_progress,
         .cancelled = kernels_terminal_cancelled,
         .payload = terminal,

@@ -37,7 +37,8 @@ static kernels_status apply_options(kernels_hub *hub, const kernels_hub_options 
         hub->config.endpoint = endpoint;
     }
     KERNELS_TRY(replace(&hub->config.cache, options->cache_directory, error));
-    hub->config.offline = hub->config.offline || options->offline;
+    hub->config.offline = options->offline || (hub->config.offline && !options->online);
+    hub->config.no_telemetry = options->no_telemetry || (hub->config.no_telemetry && !options->telemetry);
     hub->log = options->log;
     hub->payload = options->payload;
     hub->progress = hub->config.no_progress ? NULL : options->progress;

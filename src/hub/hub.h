@@ -25,9 +25,11 @@ typedef struct kernels_hub_options {
     const char *cache_directory;
     const char *token;
     bool no_token;
-    bool require_token;     /* KERNELS_TOKEN_NOT_FOUND when the look-up finds none */
-    bool offline;           /* or'ed with the environment */
-    const char *user_agent; /* complete library part, NULL = kernels/<version> */
+    bool require_token;           /* KERNELS_TOKEN_NOT_FOUND when the look-up finds none */
+    bool offline;                 /* or'ed with the environment */
+    bool online;                  /* whatever the environment says of offline mode; offline wins */
+    bool telemetry, no_telemetry; /* neither: the environment decides what the user agent tells; no_telemetry wins */
+    const char *user_agent;       /* complete library part, NULL = kernels/<version> */
     kernels_progress_function *progress;
     kernels_log_function *log;
     void *payload; /* for both callbacks */
@@ -79,7 +81,8 @@ typedef struct kernels_tree_entry {
 typedef struct kernels_tree {
     const kernels_tree_entry *entries; /* ascending by bytes of path */
     size_t count;
-    bool from_cache; /* files only, no folders */
+    bool from_cache;      /* files only, no folders */
+    bool has_status_file; /* a cached listing of the whole repository shows kernel-status.toml at the root */
     void *owner;
 } kernels_tree;
 
@@ -88,6 +91,9 @@ typedef struct kernels_tree {
 kernels_status kernels_hub_tree(kernels_hub *hub, kernels_repository_type type, const char *repo_id,
                                 const char *revision, const char *path, bool recursive, kernels_tree *tree,
                                 kernels_error *error);
+/* The recursive listing of a commit from the cache alone, never a request: KERNELS_NOT_CACHED without one. */
+kernels_status kernels_cache_tree(kernels_hub *hub, kernels_repository_type type, const char *repo_id,
+                                  const char *commit, const char *path, kernels_tree *tree, kernels_error *error);
 void kernels_tree_dispose(kernels_tree *tree);
 
 /* KERNELS_OK: trusted publisher. KERNELS_UNTRUSTED: not, or it could not be verified. Asks once a process. */

@@ -249,6 +249,14 @@ static bool find_in_cache(const kernels_hub *hub, kernels_repository_type type, 
     return repository && kernels_tree_cache_read(repository, revision, path, tree);
 }
 
+kernels_status kernels_cache_tree(kernels_hub *hub, kernels_repository_type type, const char *repo_id,
+                                  const char *commit, const char *path, kernels_tree *tree, kernels_error *error) {
+    KERNELS_TRY(kernels_hub_check_names(repo_id, commit, error));
+    return find_in_cache(hub, type, repo_id, commit, path, tree)
+               ? KERNELS_OK
+               : kernels_fail(error, KERNELS_NOT_CACHED, "the cache has no listing of '%s' at %s", repo_id, commit);
+}
+
 kernels_status kernels_hub_tree(kernels_hub *hub, kernels_repository_type type, const char *repo_id,
                                 const char *revision, const char *path, bool recursive, kernels_tree *tree,
                                 kernels_error *error) {

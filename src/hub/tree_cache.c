@@ -18,6 +18,8 @@
 #define FORMAT_VERSION 1
 /* What our own listings cover. */
 #define OWN_FOLDER "build"
+/* Beside build/ in a repository that redirects to another. */
+#define STATUS_FILE "kernel-status.toml"
 
 /* ---- reading ---- */
 
@@ -91,10 +93,11 @@ bool kernels_tree_cache_parse(kernels_view text, const char *path, kernels_tree 
                kernels_tree_builder_finish(&builder, tree, NULL) == KERNELS_OK;
         kernels_tree_builder_dispose(&builder);
     }
-    kernels_document_dispose(&document);
     if (read) {
         tree->from_cache = true;
+        tree->has_status_file = kernels_node_find(kernels_node_find(document.root, "files"), STATUS_FILE) != NULL;
     }
+    kernels_document_dispose(&document);
     return read;
 }
 

@@ -224,7 +224,8 @@ typedef struct invalid_names {
 static void warn_invalid(void *payload, const char *name) {
     const invalid_names *invalid = payload;
     if (invalid->origin != NULL) {
-        kernels_context_warn(invalid->context, "%s contains invalid build variant: '%s'", invalid->origin, name);
+        kernels_context_warn(invalid->context, KERNELS_WARNING_VARIANTS, "%s contains invalid build variant: '%s'",
+                             invalid->origin, name);
     }
 }
 

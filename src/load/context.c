@@ -6,6 +6,7 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "load/registry.h"
 #include "resolve/user_agent.h"
 
 #define WARNING_LIMIT ((size_t)64 * 1024)
@@ -13,7 +14,7 @@
 static void forward_log(void *payload, kernels_log_level level, const char *message) {
     kernels_context *context = payload;
     if (level == KERNELS_LOG_WARNING) {
-        kernels_context_warn(context, "%s", message);
+        kernels_context_warn(context, KERNELS_WARNING_HUB, "%s", message);
     }
 }
 
@@ -31,6 +32,9 @@ static bool forward_cancelled(void *payload) {
 
 static kernels_status open_hub(kernels_context *context, const kernels_context_options *options, kernels_error *error) {
     KERNELS_CLEANUP(kernels_cleanup_buffer) kernels_buffer agent = KERNELS_BUFFER_INIT(WARNING_LIMIT);
+    if (options->user_agent != NULL && options->user_agent[0] != '\0') {
+        kernels_buffer_printf(&agent, "%s; ", options->user_agent);
+    }
     kernels_system_user_agent(&context->system, &agent);
     KERNELS_TRY(kernels_buffer_status(&agent, error));
     const kernels_hub_options hub_options = {
@@ -38,6 +42,9 @@ static kernels_status open_hub(kernels_context *context, const kernels_context_o
         .cache_directory = options->cache_directory,
         .token = options->token,
         .offline = options->offline,
+        .online = options->online,
+        .telemetry = options->telemetry,
+        .no_telemetry = options->no_telemetry,
         .user_agent = kernels_buffer_text(&agent),
         .progress = forward_progress,
         .log = forward_log,
@@ -63,6 +70,7 @@ kernels_status kernels_context_new(const kernels_context_options *options, kerne
     if (options->system != NULL) {
         made->system = *options->system;
     } else {
+        made->system_is_detected = true;
         const kernels_system_options system_options = {.site_packages = options->site_packages};
         status = kernels_system_detect(&system_options, &made->system, error);
     }
@@ -79,6 +87,9 @@ kernels_status kernels_context_new(const kernels_context_options *options, kerne
 
 void kernels_context_free(kernels_context *context) {
     if (context != NULL) {
+        kernels_registry_dispose(context);
+        kernels_failure_clear(&context->failure);
+        kernels_commit_trees_dispose(&context->trees);
         kernels_hub_free(context->hub);
         kernels_free(context);
     }
@@ -86,7 +97,21 @@ void kernels_context_free(kernels_context *context) {
 
 const kernels_system *kernels_context_system(const kernels_context *context) { return &context->system; }
 
-void kernels_context_warn(kernels_context *context, const char *format, ...) {
+bool kernels_context_is_offline(const kernels_context *context) { return kernels_hub_is_offline(context->hub); }
+
+const char *kernels_context_endpoint(const kernels_context *context) { return kernels_hub_endpoint(context->hub); }
+
+const char *kernels_context_cache_directory(const kernels_context *context) {
+    return kernels_hub_cache_directory(context->hub);
+}
+
+uint64_t kernels_context_requests(const kernels_context *context) { return kernels_hub_request_count(context->hub); }
+
+const kernels_no_variant *kernels_context_no_variant(const kernels_context *context) {
+    return context->failure.is_set ? &context->failure.data : NULL;
+}
+
+void kernels_context_warn(kernels_context *context, const char *category, const char *format, ...) {
     if (context->warning == NULL) {
         return;
     }
@@ -96,6 +121,6 @@ void kernels_context_warn(kernels_context *context, const char *format, ...) {
     kernels_buffer_vprintf(&text, format, arguments);
     va_end(arguments);
     if (text.failure == KERNELS_OK) {
-        context->warning(context->payload, kernels_buffer_text(&text));
+        context->warning(context->payload, category, kernels_buffer_text(&text));
     }
 }

@@ -52,8 +52,14 @@ kernels_status kernels_load_node_fetch(const kernels_request *request, kernels_l
         KERNELS_TRY(kernels_hub_check_publisher(hub, node->repo_id, error));
         node->ask_before_download = false;
     }
-    return kernels_hub_fetch(hub, KERNELS_REPOSITORY_KERNEL, node->repo_id, node->commit, files, count, ref, snapshot,
-                             error);
+    KERNELS_TRY(kernels_hub_fetch(hub, KERNELS_REPOSITORY_KERNEL, node->repo_id, node->commit, files, count, ref,
+                                  snapshot, error));
+    /* once a part of the snapshot is there, its listing says that it is no more than a part */
+    if (!node->listing->kept) {
+        kernels_cache_keep_tree(hub, KERNELS_REPOSITORY_KERNEL, node->repo_id, node->commit, &node->tree);
+        node->listing->kept = true;
+    }
+    return KERNELS_OK;
 }
 
 static kernels_status fetch(const kernels_request *request, kernels_load_node *node, kernels_error *error) {
@@ -65,12 +71,18 @@ static kernels_status fetch(const kernels_request *request, kernels_load_node *n
         return kernels_fail_no_memory(error);
     }
     size_t count = kernels_load_select_files(&node->tree, folder, files);
-    kernels_status status = kernels_load_node_fetch(request, node, files, count, node->ref, &snapshot, error);
+    kernels_status status = KERNELS_OK;
+    if (count == 0) {
+        status = kernels_fail(error, KERNELS_ENTRY_NOT_FOUND, "%s (revision: %s) has no %s", node->repo_id,
+                              node->commit, folder);
+        kernels_error_set_subject(error, node->repo_id);
+    } else {
+        status = kernels_load_node_fetch(request, node, files, count, node->ref, &snapshot, error);
+    }
     kernels_free(files);
     if (status != KERNELS_OK) {
         return status;
     }
-    kernels_cache_keep_tree(request->context->hub, KERNELS_REPOSITORY_KERNEL, node->repo_id, node->commit, &node->tree);
     node->path = kernels_path_join(snapshot, folder);
     return node->path != NULL ? KERNELS_OK : kernels_fail_no_memory(error);
 }
@@ -115,17 +127,11 @@ static void expect_blob_name(const char *path, kernels_expected_hash *expected) 
     }
 }
 
-/* The listing is what the Hub said; without one, a file's own name in the cache has to do. */
-static kernels_status check_file(const kernels_load_node *node, const char *name, bool *intact, kernels_error *error) {
-    KERNELS_CLEANUP_FREE char *path = kernels_path_join(node->path, name);
-    KERNELS_CLEANUP_FREE char *folder = kernels_path_join("build", node->variant);
-    KERNELS_CLEANUP_FREE char *listed_path = folder != NULL ? kernels_path_join(folder, name) : NULL;
+/* The listing is what the Hub said; without one (listed NULL), a file's own name in the cache has to do. */
+static kernels_status check_content(const char *path, const kernels_tree_entry *listed, bool *intact,
+                                    kernels_error *error) {
     kernels_expected_hash expected = {.hex = ""};
     kernels_digest digest;
-    if (path == NULL || listed_path == NULL) {
-        return kernels_fail_no_memory(error);
-    }
-    const kernels_tree_entry *listed = find_listed(node, listed_path);
     if (listed != NULL) {
         expect_id(kernels_view_of(listed->lfs_sha256[0] != '\0' ? listed->lfs_sha256 : listed->oid), &expected);
     } else {
@@ -139,14 +145,24 @@ static kernels_status check_file(const kernels_load_node *node, const char *name
     return KERNELS_OK;
 }
 
-static kernels_status fail_damaged(const kernels_load_node *node, const kernels_buffer *files, kernels_error *error) {
-    kernels_fail(
-        error, KERNELS_INTEGRITY,
-        "The content of cached files of kernel '%s' variant '%s' is not what the Hub gave:%s\nRemove them from %s "
-        "together with the blobs they link to, and load the kernel again.",
-        node->has_metadata ? node->metadata.name : node->repo_id, node->variant, kernels_buffer_text(files),
-        node->path);
-    kernels_error_set_subject(error, node->path);
+static kernels_status check_file(const kernels_load_node *node, const char *name, bool *intact, kernels_error *error) {
+    KERNELS_CLEANUP_FREE char *path = kernels_path_join(node->path, name);
+    KERNELS_CLEANUP_FREE char *listed_path = kernels_path_join3("build", node->variant, name);
+    if (path == NULL || listed_path == NULL) {
+        return kernels_fail_no_memory(error);
+    }
+    return check_content(path, find_listed(node, listed_path), intact, error);
+}
+
+static kernels_status fail_damaged(const kernels_load_node *node, const char *folder, const kernels_buffer *files,
+                                   kernels_error *error) {
+    kernels_fail(error, KERNELS_INTEGRITY,
+                 "The content of cached files of kernel '%s'%s%s is not what the Hub gave:%s\nRemove them from %s "
+                 "together with the "
+                 "blobs they link to, and load the kernel again.",
+                 node->has_metadata ? node->metadata.name : node->repo_id, node->variant[0] != '\0' ? " variant " : "",
+                 node->variant, kernels_buffer_text(files), folder);
+    kernels_error_set_subject(error, folder);
     return KERNELS_INTEGRITY;
 }
 
@@ -161,7 +177,7 @@ static kernels_status check_files(const kernels_load_node *node, const kernels_l
             kernels_buffer_printf(&damaged, "\n%s", listing->entries[i].path);
         }
     }
-    return count > 0 ? fail_damaged(node, &damaged, error) : KERNELS_OK;
+    return count > 0 ? fail_damaged(node, node->path, &damaged, error) : KERNELS_OK;
 }
 
 static kernels_status check_all_files(const kernels_load_node *node, kernels_error *error) {
@@ -180,7 +196,26 @@ static kernels_status check_metadata(const kernels_load_node *node, kernels_erro
     return check_files(node, &listing, error);
 }
 
-static kernels_status check_digest(kernels_load_node *node, kernels_error *error) {
+kernels_status kernels_load_node_check_listed(const kernels_load_node *node, const char *snapshot,
+                                              const kernels_tree_entry *const *files, size_t count,
+                                              kernels_error *error) {
+    KERNELS_CLEANUP(kernels_cleanup_buffer) kernels_buffer damaged = KERNELS_BUFFER_INIT(KERNELS_BUFFER_DEFAULT_LIMIT);
+    size_t damaged_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        bool intact = true;
+        KERNELS_CLEANUP_FREE char *path = kernels_path_join(snapshot, files[i]->path);
+        if (path == NULL) {
+            return kernels_fail_no_memory(error);
+        }
+        KERNELS_TRY(check_content(path, files[i], &intact, error));
+        if (!intact && damaged_count++ < NAMED_FILES) {
+            kernels_buffer_printf(&damaged, "\n%s", files[i]->path);
+        }
+    }
+    return damaged_count > 0 ? fail_damaged(node, snapshot, &damaged, error) : KERNELS_OK;
+}
+
+kernels_status kernels_load_node_check_digest(kernels_load_node *node, kernels_error *error) {
     kernels_variant_digest found = {0};
     KERNELS_TRY(kernels_digest_hash_variant(node->metadata.digest.algorithm, node->path, &found, error));
     kernels_status status = kernels_digest_validate(&node->metadata.digest, &found, NULL, error);
@@ -200,16 +235,23 @@ static kernels_status check_digest(kernels_load_node *node, kernels_error *error
     return KERNELS_OK;
 }
 
-kernels_status kernels_install(const kernels_request *request, kernels_load_node *node, kernels_error *error) {
+kernels_status kernels_load_node_install(const kernels_request *request, kernels_load_node *node,
+                                         kernels_error *error) {
     if (node->on_hub) {
         KERNELS_TRY(fetch(request, node, error));
+    }
+    if (!node->has_metadata) {
+        KERNELS_TRY(kernels_load_node_read_metadata(node, node->path, error));
     }
     if (request->no_verify) {
         return KERNELS_OK;
     }
-    if (!node->metadata.has_digest) {
-        return check_all_files(node, error);
+    if (node->metadata.has_digest) {
+        KERNELS_TRY(check_metadata(node, error));
+        KERNELS_TRY(kernels_load_node_check_digest(node, error));
+    } else {
+        KERNELS_TRY(check_all_files(node, error));
     }
-    KERNELS_TRY(check_metadata(node, error));
-    return check_digest(node, error);
+    node->checked = true;
+    return KERNELS_OK;
 }

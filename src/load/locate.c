@@ -13,6 +13,8 @@
 #include "load/versions.h"
 
 #define TEXT_LIMIT ((size_t)4096)
+/* Versions in one message. */
+#define NAMED_VERSIONS ((size_t)20)
 
 static kernels_choice_options choice_for(const kernels_request *request, const kernels_load_node *parent) {
     return (kernels_choice_options){.for_native = request->for_native && parent == NULL,
@@ -34,16 +36,18 @@ static kernels_status set_ref(kernels_load_node *node, kernels_error *error) {
     return node->ref != NULL ? KERNELS_OK : kernels_fail_no_memory(error);
 }
 
-static kernels_status find_version(kernels_context *context, kernels_load_node *node, kernels_error *error) {
-    kernels_versions versions = {0};
+static kernels_status list_versions(const kernels_request *request, const char *repo_id, kernels_versions *versions,
+                                    kernels_error *error) {
+    return request->cache_only ? kernels_versions_list_cached(request->context, repo_id, versions, error)
+                               : kernels_versions_list(request->context, repo_id, versions, error);
+}
+
+static kernels_status find_version(const kernels_request *request, kernels_load_node *node, kernels_error *error) {
     const kernels_cached_version *found = NULL;
-    KERNELS_TRY(kernels_versions_list(context, node->repo_id, &versions, error));
-    kernels_status status = kernels_versions_find(context, &versions, node->repo_id, node->version, &found, error);
-    if (status == KERNELS_OK) {
-        memcpy(node->commit, found->commit, sizeof node->commit);
-    }
-    kernels_versions_dispose(&versions);
-    return status;
+    KERNELS_TRY(list_versions(request, node->repo_id, &node->versions, error));
+    KERNELS_TRY(kernels_versions_find(request->context, &node->versions, node->repo_id, node->version, &found, error));
+    memcpy(node->commit, found->commit, sizeof node->commit);
+    return KERNELS_OK;
 }
 
 /* Is the Hub out of reach, rather than saying no? */
@@ -61,7 +65,8 @@ static kernels_status find_revision(kernels_context *context, kernels_load_node 
     if (status != KERNELS_OK && is_out_of_reach(status, &failure) &&
         kernels_cache_snapshot(context->hub, KERNELS_REPOSITORY_KERNEL, node->repo_id, node->revision, node->commit,
                                &snapshot, NULL) == KERNELS_OK) {
-        kernels_context_warn(context, "The Hub does not say what '%s' of %s is now (%s); the cached commit %s is used",
+        kernels_context_warn(context, KERNELS_WARNING_HUB,
+                             "The Hub does not say what '%s' of %s is now (%s); the cached commit %s is used",
                              node->revision, node->repo_id, kernels_error_message(&failure), node->commit);
         kernels_error_dispose(&failure);
         return KERNELS_OK;
@@ -70,60 +75,141 @@ static kernels_status find_revision(kernels_context *context, kernels_load_node 
     return status;
 }
 
-static kernels_status find_cached_revision(kernels_context *context, kernels_load_node *node, kernels_error *error) {
-    KERNELS_CLEANUP_FREE char *snapshot = NULL;
-    return kernels_cache_snapshot(context->hub, KERNELS_REPOSITORY_KERNEL, node->repo_id, node->revision, node->commit,
-                                  &snapshot, error);
+static kernels_status fail_not_cached(const kernels_load_node *node, kernels_status status, kernels_error *error) {
+    char label[TEXT_LIMIT];
+    kernels_load_node_label(node, label, sizeof label);
+    return kernels_wrap(error, status,
+                        "Cannot find a complete local snapshot of %s. In offline mode the kernel must already be in "
+                        "the local cache: %s",
+                        label,
+                        node->locked ? "it was not downloaded, run `kernels download <project>` while online"
+                                     : "load it once while online");
 }
 
-kernels_status kernels_load_node_find_commit(kernels_context *context, kernels_load_node *node, kernels_error *error) {
-    KERNELS_TRY(node->revision == NULL                 ? find_version(context, node, error)
-                : kernels_hub_is_offline(context->hub) ? find_cached_revision(context, node, error)
-                                                       : find_revision(context, node, error));
+static kernels_status find_cached_revision(kernels_context *context, kernels_load_node *node, kernels_error *error) {
+    KERNELS_CLEANUP_FREE char *snapshot = NULL;
+    kernels_status status = kernels_cache_snapshot(context->hub, KERNELS_REPOSITORY_KERNEL, node->repo_id,
+                                                   node->revision, node->commit, &snapshot, error);
+    return status == KERNELS_OK ? status : fail_not_cached(node, status, error);
+}
+
+static kernels_status take_commit(const kernels_request *request, kernels_load_node *node, kernels_error *error) {
+    kernels_view commit = kernels_view_of(request->commit);
+    if (!kernels_view_is_hex(commit, 40) && !kernels_view_is_hex(commit, 64)) {
+        return kernels_fail(error, KERNELS_INVALID_ARGUMENT,
+                            "expected a commit of %s (40 or 64 hex digits), found '%s'", node->repo_id,
+                            request->commit);
+    }
+    memcpy(node->commit, commit.data, commit.size);
+    node->commit[commit.size] = '\0';
+    node->locked = true;
+    return KERNELS_OK;
+}
+
+kernels_status kernels_load_node_find_commit(const kernels_request *request, kernels_load_node *node, bool is_root,
+                                             kernels_error *error) {
+    if (is_root && request->commit != NULL) {
+        return take_commit(request, node, error);
+    }
+    if (request->locks != NULL) {
+        return kernels_locked_find(request, node, is_root, error);
+    }
+    KERNELS_TRY(node->revision == NULL ? find_version(request, node, error)
+                : request->cache_only  ? find_cached_revision(request->context, node, error)
+                                       : find_revision(request->context, node, error));
     return set_ref(node, error);
+}
+
+kernels_status kernels_load_node_list(const kernels_request *request, kernels_load_node *node, kernels_error *error) {
+    kernels_context *context = request->context;
+    KERNELS_TRY(kernels_commit_tree_get(&context->trees, context->hub, node->repo_id, node->commit, request->cache_only,
+                                        &node->listing, error));
+    node->tree = node->listing->tree;
+    if (node->tree.has_status_file && !node->listing->status_told) {
+        node->listing->status_told = true;
+        kernels_context_warn(
+            context, KERNELS_WARNING_STATUS,
+            "Repository %s (revision: %s) has a kernel-status.toml: the kernel may have been redirected "
+            "to another repository. Redirects are not followed, the build in this repository is used.",
+            node->repo_id, node->commit);
+    }
+    return KERNELS_OK;
 }
 
 /* ---- the Hub ---- */
 
-/* A newer version may have what this one lacks; failures of this look do not matter. */
-static void add_hint(const kernels_request *request, const kernels_load_node *node,
-                     const kernels_choice_options *choice, kernels_buffer *message) {
-    kernels_hub *hub = request->context->hub;
-    kernels_versions versions = {0};
-    kernels_tree tree = {0};
+/* The newest version may have what this one lacks: the variant of it that fits, in `variant`. Failures of this look do
+ * not matter. */
+static bool newest_fits(const kernels_request *request, const kernels_load_node *node,
+                        const kernels_choice_options *choice, char variant[KERNELS_VARIANT_NAME_MAX + 1]) {
+    kernels_context *context = request->context;
+    kernels_commit_tree *listing = NULL;
     kernels_candidates candidates = {0};
     kernels_decisions decisions = {0};
-    if (kernels_versions_list(request->context, node->repo_id, &versions, NULL) != KERNELS_OK) {
-        return;
-    }
-    const kernels_cached_version *newest = versions.count > 0 ? &versions.items[versions.count - 1] : NULL;
-    if (newest != NULL && strcmp(newest->commit, node->commit) != 0 &&
-        kernels_hub_tree(hub, KERNELS_REPOSITORY_KERNEL, node->repo_id, newest->commit, "build", true, &tree, NULL) ==
-            KERNELS_OK &&
-        kernels_candidates_from_tree(&tree, &candidates, NULL) == KERNELS_OK &&
-        kernels_candidates_resolve(request->context, &candidates, &request->system, choice, NULL, &decisions, NULL) ==
-            KERNELS_OK &&
-        decisions.accepted_count > 0) {
-        kernels_buffer_printf(message,
-                              "\n\nConsider upgrading to version v%" PRIu64 ": its variant %s fits this system.",
-                              newest->version, decisions.items[0].variant.name);
+    const kernels_cached_version *newest = &node->versions.items[node->versions.count - 1];
+    bool fits = strcmp(newest->commit, node->commit) != 0 &&
+                kernels_commit_tree_get(&context->trees, context->hub, node->repo_id, newest->commit,
+                                        request->cache_only, &listing, NULL) == KERNELS_OK &&
+                kernels_candidates_from_tree(&listing->tree, &candidates, NULL) == KERNELS_OK &&
+                kernels_candidates_resolve(context, &candidates, &request->system, choice, NULL, &decisions, NULL) ==
+                    KERNELS_OK &&
+                decisions.accepted_count > 0;
+    if (fits) {
+        memcpy(variant, decisions.items[0].variant.name, KERNELS_VARIANT_NAME_MAX + 1);
     }
     kernels_decisions_dispose(&decisions);
     kernels_candidates_dispose(&candidates);
-    kernels_tree_dispose(&tree);
-    kernels_versions_dispose(&versions);
+    kernels_commit_tree_release(listing);
+    return fits;
 }
 
-static kernels_status fail_no_variant(const kernels_request *request, const kernels_load_node *node,
+static void list_other_versions(const kernels_load_node *node, kernels_buffer *message) {
+    size_t named = 0;
+    for (size_t i = node->versions.count; i > 0 && named < NAMED_VERSIONS; i--) {
+        const kernels_cached_version *version = &node->versions.items[i - 1];
+        if (strcmp(version->commit, node->commit) != 0) {
+            kernels_buffer_printf(message, "%s%" PRIu64, named++ == 0 ? "\n\nOther versions of it: " : ", ",
+                                  version->version);
+        }
+    }
+    if (named == NAMED_VERSIONS) {
+        kernels_buffer_add_text(message, ", ...");
+    }
+}
+
+/* What else there is. With requests only the newest version is looked into; the failure keeps it all as data. */
+static void add_hint(const kernels_request *request, kernels_load_node *node, const kernels_choice_options *choice,
+                     kernels_buffer *message) {
+    kernels_failure *failure = &request->context->failure;
+    char variant[KERNELS_VARIANT_NAME_MAX + 1];
+    bool may_ask = !request->no_hint && !request->cache_only;
+    if (node->versions.count == 0 && may_ask) {
+        (void)kernels_versions_list(request->context, node->repo_id, &node->versions, NULL);
+    }
+    if (node->versions.count == 0) {
+        return;
+    }
+    kernels_failure_set_versions(failure, node->versions.items, node->versions.count);
+    uint64_t newest = node->versions.items[node->versions.count - 1].version;
+    if (may_ask && newest_fits(request, node, choice, variant)) {
+        kernels_failure_set_fitting(failure, newest, variant);
+        kernels_buffer_printf(message,
+                              "\n\nConsider upgrading to version v%" PRIu64 ": its variant %s fits this system.",
+                              newest, variant);
+    } else {
+        list_other_versions(node, message);
+    }
+}
+
+static kernels_status fail_no_variant(const kernels_request *request, kernels_load_node *node,
                                       const kernels_choice_options *choice, kernels_error *error) {
     KERNELS_CLEANUP(kernels_cleanup_buffer) kernels_buffer message = KERNELS_BUFFER_INIT(KERNELS_BUFFER_DEFAULT_LIMIT);
     KERNELS_CLEANUP_FREE char *trace = kernels_decisions_trace(&node->decisions);
     kernels_buffer_printf(&message, "Cannot find a build variant for this system in %s (revision: %s):\n\n%s",
                           node->repo_id, node->commit,
                           trace == NULL || trace[0] == '\0' ? "it has no build variants" : trace);
-    if (!kernels_hub_is_offline(request->context->hub)) {
-        add_hint(request, node, choice, &message);
-    }
+    kernels_failure_set(&request->context->failure, node->repo_id, node->commit, &node->decisions);
+    add_hint(request, node, choice, &message);
     kernels_fail(error, KERNELS_NO_VARIANT, "%s", kernels_buffer_text(&message));
     kernels_error_set_subject(error, node->repo_id);
     return KERNELS_NO_VARIANT;
@@ -175,21 +261,9 @@ static kernels_status fetch_metadata(const kernels_request *request, kernels_loa
     return kernels_load_node_read_metadata(node, variant, error);
 }
 
-/* An answer of the last day is good enough for what is in the cache; before a download it is asked for anew. */
-static kernels_status check_publisher(kernels_hub *hub, kernels_load_node *node, kernels_error *error) {
-    node->ask_before_download = kernels_hub_remembers_publisher(hub, node->repo_id);
-    return node->ask_before_download ? KERNELS_OK : kernels_hub_check_publisher(hub, node->repo_id, error);
-}
-
 static kernels_status locate_on_hub(const kernels_request *request, kernels_load_node *node,
                                     const kernels_choice_options *choice, kernels_error *error) {
-    kernels_hub *hub = request->context->hub;
-    if (!request->trust_remote_code) {
-        KERNELS_TRY(check_publisher(hub, node, error));
-    }
-    KERNELS_TRY(kernels_load_node_find_commit(request->context, node, error));
-    kernels_status status = kernels_hub_tree(hub, KERNELS_REPOSITORY_KERNEL, node->repo_id, node->commit, "build", true,
-                                             &node->tree, error);
+    kernels_status status = kernels_load_node_list(request, node, error);
     if (status == KERNELS_ENTRY_NOT_FOUND) {
         return kernels_wrap(error, status, "%s (revision: %s) has no build folder: it is no published kernel",
                             node->repo_id, node->commit);
@@ -206,62 +280,47 @@ static kernels_status locate_on_hub(const kernels_request *request, kernels_load
 
 /* ---- the cache ---- */
 
-static kernels_status fail_not_cached(const kernels_load_node *node, kernels_status status, kernels_error *error) {
-    char label[TEXT_LIMIT];
-    kernels_load_node_label(node, label, sizeof label);
-    return kernels_wrap(error, status,
-                        "Cannot find a complete local snapshot of %s. In offline mode the kernel must already be in "
-                        "the local cache: load it once while online",
-                        label);
+/* Sets the node's path to its variant folder, once that is complete. */
+kernels_status kernels_load_node_find_cached(const kernels_request *request, kernels_load_node *node,
+                                             kernels_error *error) {
+    kernels_hub *hub = request->context->hub;
+    KERNELS_CLEANUP_FREE char *snapshot = NULL;
+    kernels_status status =
+        kernels_cache_snapshot(hub, KERNELS_REPOSITORY_KERNEL, node->repo_id, node->commit, NULL, &snapshot, error);
+    if (status == KERNELS_OK) {
+        status = kernels_cache_check_variant(hub, KERNELS_REPOSITORY_KERNEL, node->repo_id, node->commit, node->variant,
+                                             error);
+    }
+    if (status != KERNELS_OK) {
+        return fail_not_cached(node, status, error);
+    }
+    /* the ids of its files, where the cache remembers them */
+    if (node->listing == NULL) {
+        (void)kernels_load_node_list(request, node, NULL);
+    }
+    node->path = kernels_path_join3(snapshot, "build", node->variant);
+    return node->path != NULL ? KERNELS_OK : kernels_fail_no_memory(error);
 }
 
-static kernels_status locate_in_snapshot(const kernels_request *request, kernels_load_node *node, const char *snapshot,
-                                         const kernels_choice_options *choice, kernels_error *error) {
+static kernels_status locate_in_cache(const kernels_request *request, kernels_load_node *node,
+                                      const kernels_choice_options *choice, kernels_error *error) {
+    KERNELS_CLEANUP_FREE char *snapshot = NULL;
+    kernels_status status = kernels_cache_snapshot(request->context->hub, KERNELS_REPOSITORY_KERNEL, node->repo_id,
+                                                   node->commit, NULL, &snapshot, error);
+    if (status != KERNELS_OK) {
+        return fail_not_cached(node, status, error);
+    }
     KERNELS_CLEANUP_FREE char *build = kernels_path_join(snapshot, "build");
     if (build == NULL) {
         return kernels_fail_no_memory(error);
     }
     kernels_candidates candidates = {0};
     KERNELS_TRY(kernels_candidates_from_folder(build, &candidates, error));
-    kernels_status status = choose(request, node, &candidates, choice, error);
+    status = choose(request, node, &candidates, choice, error);
     kernels_candidates_dispose(&candidates);
     KERNELS_TRY(status);
-    status = kernels_cache_check_variant(request->context->hub, KERNELS_REPOSITORY_KERNEL, node->repo_id, node->commit,
-                                         node->variant, error);
-    if (status != KERNELS_OK) {
-        return fail_not_cached(node, status, error);
-    }
-    /* the ids of its files, where the cache remembers them */
-    (void)kernels_hub_tree(request->context->hub, KERNELS_REPOSITORY_KERNEL, node->repo_id, node->commit, "build", true,
-                           &node->tree, NULL);
-    node->path = kernels_path_join(build, node->variant);
-    if (node->path == NULL) {
-        return kernels_fail_no_memory(error);
-    }
+    KERNELS_TRY(kernels_load_node_find_cached(request, node, error));
     return kernels_load_node_read_metadata(node, node->path, error);
-}
-
-static kernels_status locate_in_cache(const kernels_request *request, kernels_load_node *node,
-                                      const kernels_choice_options *choice, kernels_error *error) {
-    if (!request->trust_remote_code) {
-        kernels_context_warn(request->context,
-                             "Skipping publisher trust check for '%s' because the Hub is in offline mode.",
-                             node->repo_id);
-    }
-    const char *revision = node->revision;
-    if (revision == NULL) {
-        KERNELS_TRY(find_version(request->context, node, error));
-        revision = node->commit;
-    }
-    char commit[65] = "";
-    KERNELS_CLEANUP_FREE char *snapshot = NULL;
-    kernels_status status = kernels_cache_snapshot(request->context->hub, KERNELS_REPOSITORY_KERNEL, node->repo_id,
-                                                   revision, commit, &snapshot, error);
-    if (status != KERNELS_OK) {
-        return fail_not_cached(node, status, error);
-    }
-    memcpy(node->commit, commit, sizeof node->commit);
-    return locate_in_snapshot(request, node, snapshot, choice, error);
 }
 
 kernels_status kernels_locate(const kernels_request *request, kernels_load_node *node, const kernels_load_node *parent,
@@ -276,6 +335,8 @@ kernels_status kernels_locate(const kernels_request *request, kernels_load_node 
                    : kernels_wrap(error, status, "LOCAL_KERNELS replaces %s by %s", node->repo_id, folder);
     }
     KERNELS_TRY(kernels_repository_id_check(kernels_view_of(node->repo_id), error));
-    return kernels_hub_is_offline(request->context->hub) ? locate_in_cache(request, node, &choice, error)
-                                                         : locate_on_hub(request, node, &choice, error);
+    KERNELS_TRY(kernels_request_check_trust(request, node->repo_id, &node->ask_before_download, error));
+    KERNELS_TRY(kernels_load_node_find_commit(request, node, parent == NULL, error));
+    return request->cache_only ? locate_in_cache(request, node, &choice, error)
+                               : locate_on_hub(request, node, &choice, error);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/path.h"
 
@@ -32,12 +33,20 @@ void kernels_load_node_free(kernels_load_node *node) {
     kernels_free(node->revision);
     kernels_free(node->ref);
     kernels_free(node->path);
-    kernels_tree_dispose(&node->tree);
+    kernels_free(node->metadata_text);
+    kernels_versions_dispose(&node->versions);
+    kernels_commit_tree_release(node->listing);
     kernels_decisions_dispose(&node->decisions);
     if (node->has_metadata) {
         kernels_metadata_dispose(&node->metadata);
     }
     kernels_free(node);
+}
+
+void kernels_load_node_drop_listing(kernels_load_node *node) {
+    kernels_commit_tree_release(node->listing);
+    node->listing = NULL;
+    node->tree = (kernels_tree){0};
 }
 
 void kernels_load_node_choose(kernels_load_node *node) {
@@ -51,7 +60,14 @@ kernels_status kernels_load_node_read_metadata(kernels_load_node *node, const ch
     if (path == NULL) {
         return kernels_fail_no_memory(error);
     }
-    KERNELS_TRY(kernels_metadata_read(path, &node->metadata, error));
+    KERNELS_TRY(
+        kernels_file_read(path, KERNELS_METADATA_SIZE_LIMIT, &node->metadata_text, &node->metadata_size, error));
+    const kernels_view text = {node->metadata_text, node->metadata_size};
+    kernels_status status = kernels_metadata_parse(text, path, &node->metadata, error);
+    if (status != KERNELS_OK) {
+        kernels_error_set_subject(error, path);
+        return kernels_wrap(error, status, "Cannot parse metadata of '%s'", node->repo_id);
+    }
     node->has_metadata = true;
     return KERNELS_OK;
 }

@@ -55,7 +55,7 @@ static kernels_status count_files(const char *folder, kernels_obtained *obtained
 static kernels_status install_variant(const kernels_request *request, const kernels_obtain_options *options,
                                       kernels_load_node *node, kernels_error *error) {
     tell_begin(options, node);
-    KERNELS_TRY(kernels_install(request, node, error));
+    KERNELS_TRY(kernels_load_node_install(request, node, error));
     KERNELS_CLEANUP_FREE char *build = kernels_path_parent(node->path);
     KERNELS_CLEANUP_FREE char *snapshot = build != NULL ? kernels_path_parent(build) : NULL;
     if (snapshot == NULL) {
@@ -91,7 +91,6 @@ static kernels_status obtain_variant(const kernels_request *request, const kerne
 
 static kernels_status fetch_all(const kernels_request *request, kernels_load_node *node, kernels_obtained *obtained,
                                 char **snapshot, kernels_error *error) {
-    kernels_hub *hub = request->context->hub;
     const kernels_tree_entry **files = kernels_calloc(node->tree.count + 1, sizeof *files);
     if (files == NULL) {
         return kernels_fail_no_memory(error);
@@ -102,9 +101,6 @@ static kernels_status fetch_all(const kernels_request *request, kernels_load_nod
     }
     kernels_status status = kernels_load_node_fetch(request, node, files, obtained->files, node->ref, snapshot, error);
     kernels_free(files);
-    if (status == KERNELS_OK) {
-        kernels_cache_keep_tree(hub, KERNELS_REPOSITORY_KERNEL, node->repo_id, node->commit, &node->tree);
-    }
     return status;
 }
 
@@ -190,11 +186,10 @@ static kernels_status obtain_all(const kernels_request *request, const kernels_o
     for (size_t i = 0; i < graph->count; i++) {
         kernels_load_node *node = graph->nodes[i];
         KERNELS_TRY(kernels_repository_id_check(kernels_view_of(node->repo_id), error));
-        KERNELS_TRY(kernels_load_node_find_commit(request->context, node, error));
+        KERNELS_TRY(kernels_load_node_find_commit(request, node, i == 0, error));
         KERNELS_TRY(replace_ref(node, i == 0 ? options->ref : NULL, error));
         tell_begin(options, node);
-        kernels_status status = kernels_hub_tree(request->context->hub, KERNELS_REPOSITORY_KERNEL, node->repo_id,
-                                                 node->commit, "build", true, &node->tree, error);
+        kernels_status status = kernels_load_node_list(request, node, error);
         if (status != KERNELS_OK) {
             return kernels_wrap(error, status, "cannot list what %s (revision: %s) has in build/", node->repo_id,
                                 node->commit);
@@ -206,8 +201,10 @@ static kernels_status obtain_all(const kernels_request *request, const kernels_o
 
 kernels_status kernels_obtain(kernels_context *context, const char *repo_id, uint64_t version, const char *revision,
                               const kernels_obtain_options *options, kernels_error *error) {
-    kernels_request request = {.context = context, .trust_remote_code = true};
-    KERNELS_TRY(kernels_system_select_backend(&context->system, NULL, &request.system, error));
+    const kernels_load_options load_options = {.trust_remote_code = true, .for_python = true};
+    kernels_request request;
+    KERNELS_TRY(kernels_request_make(context, &load_options, &request, error));
+    request.overrides = NULL;
     kernels_graph graph = {0};
     kernels_load_node *node = kernels_load_node_new(repo_id, version, revision);
     kernels_status status = node != NULL ? kernels_graph_add(&graph, node, error) : kernels_fail_no_memory(error);

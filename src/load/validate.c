@@ -25,9 +25,10 @@ static void warn_if_dirty(const kernels_request *request, const kernels_load_nod
         return;
     }
     bool both = provenance->kernel.dirty && provenance->builder.dirty;
-    kernels_context_warn(request->context, "Kernel '%s' variant '%s' was built from a dirty git tree (%s%s%s)",
-                         node->metadata.name, node->variant, provenance->kernel.dirty ? "kernel source" : "",
-                         both ? ", " : "", provenance->builder.dirty ? "kernel-builder" : "");
+    kernels_context_warn(request->context, KERNELS_WARNING_DIRTY,
+                         "Kernel '%s' variant '%s' was built from a dirty git tree (%s%s%s)", node->metadata.name,
+                         node->variant, provenance->kernel.dirty ? "kernel source" : "", both ? ", " : "",
+                         provenance->builder.dirty ? "kernel-builder" : "");
 }
 
 kernels_status kernels_validate(const kernels_request *request, const kernels_load_node *node, kernels_error *error) {

@@ -41,14 +41,14 @@ kernels_status kernels_versions_from_refs(const kernels_refs *refs, kernels_vers
         }
     }
     qsort(items, count, sizeof *items, compare_versions);
-    *versions = (kernels_versions){items, count};
+    *versions = (kernels_versions){.items = items, .count = count};
     return KERNELS_OK;
 }
 
 kernels_status kernels_versions_list(kernels_context *context, const char *repo_id, kernels_versions *versions,
                                      kernels_error *error) {
     if (kernels_hub_is_offline(context->hub)) {
-        return kernels_cache_versions(context->hub, repo_id, &versions->items, &versions->count, error);
+        return kernels_versions_list_cached(context, repo_id, versions, error);
     }
     kernels_refs refs = {0};
     KERNELS_TRY(kernels_hub_refs(context->hub, KERNELS_REPOSITORY_KERNEL, repo_id, false, &refs, error));
@@ -57,15 +57,23 @@ kernels_status kernels_versions_list(kernels_context *context, const char *repo_
     return status;
 }
 
+kernels_status kernels_versions_list_cached(kernels_context *context, const char *repo_id, kernels_versions *versions,
+                                            kernels_error *error) {
+    kernels_versions found = {.from_cache = true};
+    KERNELS_TRY(kernels_cache_versions(context->hub, repo_id, &found.items, &found.count, error));
+    *versions = found;
+    return KERNELS_OK;
+}
+
 void kernels_versions_dispose(kernels_versions *versions) {
     kernels_string_free((char *)versions->items);
     *versions = (kernels_versions){0};
 }
 
-static kernels_status fail_not_found(kernels_context *context, const kernels_versions *versions, const char *repo_id,
-                                     uint64_t version, kernels_error *error) {
-    if (versions->count == 0 && kernels_hub_is_offline(context->hub)) {
-        return kernels_fail(error, KERNELS_NOT_CACHED,
+static kernels_status fail_not_found(const kernels_versions *versions, const char *repo_id, uint64_t version,
+                                     kernels_error *error) {
+    if (versions->count == 0 && versions->from_cache) {
+        return kernels_fail(error, KERNELS_VERSION_NOT_FOUND,
                             "Version %" PRIu64 " of '%s' is not in the local cache and offline mode is on. Load the "
                             "kernel once while online, or give a commit as the revision.",
                             version, repo_id);
@@ -86,7 +94,7 @@ kernels_status kernels_versions_find(kernels_context *context, const kernels_ver
         if (versions->items[i].version == version) {
             uint64_t newest = versions->items[versions->count - 1].version;
             if (newest > version) {
-                kernels_context_warn(context,
+                kernels_context_warn(context, KERNELS_WARNING_VERSIONS,
                                      "You are using version %" PRIu64 " of '%s', but version %" PRIu64 " is available.",
                                      version, repo_id, newest);
             }
@@ -94,5 +102,5 @@ kernels_status kernels_versions_find(kernels_context *context, const kernels_ver
             return KERNELS_OK;
         }
     }
-    return fail_not_found(context, versions, repo_id, version, error);
+    return fail_not_found(versions, repo_id, version, error);
 }

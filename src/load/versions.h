@@ -9,6 +9,7 @@
 typedef struct kernels_versions {
     kernels_cached_version *items; /* ascending */
     size_t count;
+    bool from_cache; /* only those that the cache knows */
 } kernels_versions;
 
 /* "v10" -> 10; false for "v01", "v+1", "V1", "v1.0". */
@@ -19,6 +20,9 @@ kernels_status kernels_versions_from_refs(const kernels_refs *refs, kernels_vers
 /* From the Hub, or offline from the cache. */
 kernels_status kernels_versions_list(kernels_context *context, const char *repo_id, kernels_versions *versions,
                                      kernels_error *error);
+/* From the cache alone. */
+kernels_status kernels_versions_list_cached(kernels_context *context, const char *repo_id, kernels_versions *versions,
+                                            kernels_error *error);
 void kernels_versions_dispose(kernels_versions *versions);
 
 /* The wanted one; KERNELS_VERSION_NOT_FOUND lists those there are (offline and none at all: says so). Warns when a

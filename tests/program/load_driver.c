@@ -13,8 +13,9 @@
 
 #include "kernels/load.h"
 
-static void print_warning(void *payload, const char *message) {
+static void print_warning(void *payload, const char *category, const char *message) {
     (void)payload;
+    (void)category;
     (void)fprintf(stderr, "warning: %s\n", message);
 }
 

@@ -21,7 +21,8 @@ typedef struct fixture {
     char warning[512];
 } fixture;
 
-static void keep_warning(void *payload, const char *message) {
+static void keep_warning(void *payload, const char *category, const char *message) {
+    (void)category;
     fixture *made = payload;
     (void)snprintf(made->warning, sizeof made->warning, "%s", message);
 }
