@@ -410,6 +410,32 @@ static PyObject *resolve_variants(PyObject *module, PyObject *arguments) {
     return result;
 }
 
+/* ---- Python dependencies ---- */
+
+/* [(package, module or None), ...] of one name, or None when the backend does not have it. */
+static PyObject *python_dependency_find(PyObject *module, PyObject *arguments) {
+    (void)module;
+    const char *name, *backend_name;
+    kernels_backend backend;
+    kernels_error error = KERNELS_ERROR_INIT;
+    if (!PyArg_ParseTuple(arguments, "ss:python_dependency_find", &name, &backend_name)) {
+        return NULL;
+    }
+    if (kernels_backend_parse(kernels_view_of(backend_name), &backend, &error)) {
+        return kernels_python_raise_as(PyExc_ValueError, &error);
+    }
+    const kernels_python_dependency *found = kernels_python_dependency_general(kernels_view_of(name));
+    found = found ? found : kernels_python_dependency_backend(kernels_view_of(name), backend);
+    PyObject *list = found ? PyList_New((Py_ssize_t)found->package_count) : Py_NewRef(Py_None);
+    for (size_t i = 0; found && list && i < found->package_count; i++) {
+        PyObject *item = Py_BuildValue("(sz)", found->packages[i].package, found->packages[i].import);
+        if (!item || PyList_SetItem(list, (Py_ssize_t)i, item) != 0) {
+            Py_CLEAR(list);
+        }
+    }
+    return list;
+}
+
 /* ---- the module ---- */
 
 static PyMethodDef methods[] = {
@@ -422,6 +448,8 @@ static PyMethodDef methods[] = {
      "variant_parse(name) -> (kind, version, ABI tag, backend, its version, cpu, os, noarch name, canonical name)"},
     {"resolve_variants", resolve_variants, METH_VARARGS,
      "resolve_variants(system, names, in_order=False) -> [(name, reason or None), ...]"},
+    {"python_dependency_find", python_dependency_find, METH_VARARGS,
+     "python_dependency_find(name, backend) -> [(package, module or None), ...] or None"},
     {NULL, NULL, 0, NULL},
 };
 

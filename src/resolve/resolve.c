@@ -12,11 +12,11 @@
 #define VARIANT_LIMIT ((size_t)100000)
 #define REASON_LIMIT ((size_t)4096)
 
-/* One candidate with its place in the order; smaller keys come first. */
+/* Where a decision stands in the order; smaller keys come first. Decisions are large, so that these are sorted. */
 typedef struct candidate {
-    kernels_decision decision;
     int64_t key[5];
-    size_t position; /* in the input: decides between equals */
+    size_t position; /* among the names: decides between equals */
+    size_t index;    /* among the decisions */
 } candidate;
 
 /* Ranks of noarch builds, best first. */
@@ -26,10 +26,10 @@ static int64_t negated(uint64_t value) { return value > INT64_MAX ? -INT64_MAX :
 
 /* Newest stable ABI and its newest CUDA minor; torch without a tag before one with; tvm-ffi; then noarch builds,
  * those of the backend before universal ones. */
-static void fill_key(candidate *entry, bool fallback) {
-    const kernels_variant *variant = &entry->decision.variant;
+static void fill_key(const kernels_decision *decision, bool fallback, candidate *entry) {
+    const kernels_variant *variant = &decision->variant;
     int64_t *key = entry->key;
-    key[0] = entry->decision.accepted ? 0 : 1;
+    key[0] = decision->accepted ? 0 : 1;
     switch (variant->framework) {
     case KERNELS_FRAMEWORK_TORCH_STABLE_ABI:
         key[1] = 0;
@@ -67,9 +67,8 @@ static int compare_candidates(const void *left, const void *right) {
     return a->position < b->position ? -1 : 1;
 }
 
-static kernels_status judge(const kernels_system *system, const kernels_rule *rule, candidate *entry,
-                            kernels_error *error) {
-    kernels_decision *decision = &entry->decision;
+static kernels_status judge(const kernels_system *system, const kernels_rule *rule, kernels_decision *decision,
+                            candidate *entry, kernels_error *error) {
     KERNELS_CLEANUP(kernels_cleanup_buffer) kernels_buffer reason = KERNELS_BUFFER_INIT(REASON_LIMIT);
     kernels_rule_verdict verdict = KERNELS_RULE_NO_OPINION;
     if (rule != NULL) {
@@ -89,53 +88,60 @@ static kernels_status judge(const kernels_system *system, const kernels_rule *ru
             return kernels_fail_no_memory(error);
         }
     }
-    fill_key(entry, fallback);
+    fill_key(decision, fallback, entry);
     return KERNELS_OK;
 }
 
-static void free_candidates(candidate *entries, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        kernels_free(entries[i].decision.reason);
-    }
-    kernels_free(entries);
-}
+/* Everything about one resolution but its result. */
+typedef struct resolution {
+    const kernels_system *system;
+    const kernels_rule *rule;
+    void (*on_invalid)(void *payload, const char *name);
+    void *payload;
+    candidate *entries;
+} resolution;
 
 /* Parses and judges all names; what is no variant name is reported and left out. */
-static kernels_status collect(const kernels_system *system, const char *const *names, size_t count,
-                              const kernels_rule *rule, void (*on_invalid)(void *payload, const char *name),
-                              void *payload, candidate *entries, size_t *entry_count, kernels_error *error) {
+static kernels_status collect(const resolution *work, const char *const *names, size_t count,
+                              kernels_decisions *decisions, kernels_error *error) {
     for (size_t i = 0; i < count; i++) {
-        candidate *entry = &entries[*entry_count];
-        if (kernels_variant_parse(kernels_view_of(names[i]), &entry->decision.variant, NULL) != KERNELS_OK) {
-            if (on_invalid != NULL) {
-                on_invalid(payload, names[i]);
+        kernels_decision *decision = &decisions->items[decisions->count];
+        candidate *entry = &work->entries[decisions->count];
+        if (kernels_variant_parse(kernels_view_of(names[i]), &decision->variant, NULL) != KERNELS_OK) {
+            if (work->on_invalid != NULL) {
+                work->on_invalid(work->payload, names[i]);
             }
             continue;
         }
         /* A Python without its lock cannot import compiled builds: they are no candidates at all. */
-        if (system->free_threaded && entry->decision.variant.framework != KERNELS_FRAMEWORK_TORCH_NOARCH) {
+        if (work->system->free_threaded && decision->variant.framework != KERNELS_FRAMEWORK_TORCH_NOARCH) {
             continue;
         }
-        entry->position = i;
-        KERNELS_TRY(judge(system, rule, entry, error));
-        (*entry_count)++;
+        *entry = (candidate){.position = i, .index = decisions->count};
+        KERNELS_TRY(judge(work->system, work->rule, decision, entry, error));
+        decisions->accepted_count += decision->accepted ? 1 : 0;
+        decisions->count++;
     }
     return KERNELS_OK;
 }
 
-static kernels_status hand_over(const candidate *entries, size_t count, kernels_decisions *decisions,
-                                kernels_error *error) {
-    kernels_decision *items = kernels_calloc(count > 0 ? count : 1, sizeof *items);
-    if (items == NULL) {
-        return kernels_fail_no_memory(error);
+/* Brings the decisions into the order of the entries, each moved once: along every cycle of the permutation. */
+static void reorder(candidate *entries, kernels_decision *items, size_t count) {
+    for (size_t start = 0; start < count; start++) {
+        if (entries[start].index == start) {
+            continue;
+        }
+        kernels_decision first = items[start];
+        size_t at = start;
+        while (entries[at].index != start) {
+            size_t from = entries[at].index;
+            items[at] = items[from];
+            entries[at].index = at;
+            at = from;
+        }
+        items[at] = first;
+        entries[at].index = at;
     }
-    size_t accepted = 0;
-    for (size_t i = 0; i < count; i++) {
-        items[i] = entries[i].decision;
-        accepted += items[i].accepted ? 1 : 0;
-    }
-    *decisions = (kernels_decisions){.items = items, .count = count, .accepted_count = accepted};
-    return KERNELS_OK;
 }
 
 kernels_status kernels_resolve_with_rule(const kernels_system *system, const char *const *names, size_t count,
@@ -145,22 +151,23 @@ kernels_status kernels_resolve_with_rule(const kernels_system *system, const cha
         return kernels_fail(error, KERNELS_LIMIT, "expected at most %zu build variants, found %zu", VARIANT_LIMIT,
                             count);
     }
-    candidate *entries = kernels_calloc(count > 0 ? count : 1, sizeof *entries);
-    if (entries == NULL) {
+    KERNELS_CLEANUP_FREE candidate *entries = kernels_calloc(count > 0 ? count : 1, sizeof *entries);
+    kernels_decisions made = {.items = kernels_calloc(count > 0 ? count : 1, sizeof *made.items)};
+    if (entries == NULL || made.items == NULL) {
+        kernels_decisions_dispose(&made);
         return kernels_fail_no_memory(error);
     }
-    size_t entry_count = 0;
-    kernels_status status = collect(system, names, count, rule, on_invalid, payload, entries, &entry_count, error);
-    if (status == KERNELS_OK) {
-        qsort(entries, entry_count, sizeof *entries, compare_candidates);
-        status = hand_over(entries, entry_count, decisions, error);
+    const resolution work = {
+        .system = system, .rule = rule, .on_invalid = on_invalid, .payload = payload, .entries = entries};
+    kernels_status status = collect(&work, names, count, &made, error);
+    if (status != KERNELS_OK) {
+        kernels_decisions_dispose(&made);
+        return status;
     }
-    if (status == KERNELS_OK) {
-        kernels_free(entries); /* the reasons belong to the decisions now */
-    } else {
-        free_candidates(entries, count);
-    }
-    return status;
+    qsort(entries, made.count, sizeof *entries, compare_candidates);
+    reorder(entries, made.items, made.count);
+    *decisions = made;
+    return KERNELS_OK;
 }
 
 static int compare_names(const void *left, const void *right) {
