@@ -197,6 +197,40 @@ void kernels_json_boolean(kernels_json_writer *writer, bool value) { write_raw(w
 
 void kernels_json_null(kernels_json_writer *writer) { write_raw(writer, "null"); }
 
+/* ---- members ---- */
+
+void kernels_json_member_view(kernels_json_writer *writer, const char *key, kernels_view text) {
+    kernels_json_key(writer, key);
+    kernels_json_string(writer, text);
+}
+
+void kernels_json_member_text(kernels_json_writer *writer, const char *key, const char *text) {
+    kernels_json_key(writer, key);
+    kernels_json_text(writer, text);
+}
+
+void kernels_json_member_unsigned(kernels_json_writer *writer, const char *key, uint64_t value) {
+    kernels_json_key(writer, key);
+    kernels_json_unsigned(writer, value);
+}
+
+void kernels_json_member_signed(kernels_json_writer *writer, const char *key, int64_t value) {
+    kernels_json_key(writer, key);
+    kernels_json_signed(writer, value);
+}
+
+void kernels_json_member_double(kernels_json_writer *writer, const char *key, double value) {
+    kernels_json_key(writer, key);
+    kernels_json_double(writer, value);
+}
+
+void kernels_json_member_boolean(kernels_json_writer *writer, const char *key, bool value) {
+    kernels_json_key(writer, key);
+    kernels_json_boolean(writer, value);
+}
+
+/* ---- trees ---- */
+
 static void write_scalar(kernels_json_writer *writer, const kernels_node *node) {
     switch (node->type) {
     case KERNELS_NODE_BOOLEAN:

@@ -37,6 +37,13 @@ void kernels_json_signed(kernels_json_writer *writer, int64_t value);
 void kernels_json_double(kernels_json_writer *writer, double value); /* shortest that reads back; not finite: null */
 void kernels_json_boolean(kernels_json_writer *writer, bool value);
 void kernels_json_null(kernels_json_writer *writer);
+/* A key and its value. */
+void kernels_json_member_view(kernels_json_writer *writer, const char *key, kernels_view text);
+void kernels_json_member_text(kernels_json_writer *writer, const char *key, const char *text); /* NULL writes null */
+void kernels_json_member_unsigned(kernels_json_writer *writer, const char *key, uint64_t value);
+void kernels_json_member_signed(kernels_json_writer *writer, const char *key, int64_t value);
+void kernels_json_member_double(kernels_json_writer *writer, const char *key, double value);
+void kernels_json_member_boolean(kernels_json_writer *writer, const char *key, bool value);
 /* Writes a whole tree (NUMBER nodes as they were written, DATE as a string). No recursion. */
 void kernels_json_node(kernels_json_writer *writer, const kernels_node *node);
 

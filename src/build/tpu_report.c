@@ -135,11 +135,6 @@ static const char *outcome_name(kernels_tpu_outcome outcome) {
     return names[outcome];
 }
 
-static void text_member(kernels_json_writer *writer, const char *key, const char *text) {
-    kernels_json_key(writer, key);
-    kernels_json_text(writer, text);
-}
-
 /* Unknown numbers (-1, NaN) are null. */
 static void size_member(kernels_json_writer *writer, const char *key, int64_t value) {
     kernels_json_key(writer, key);
@@ -161,10 +156,10 @@ static void real_member(kernels_json_writer *writer, const char *key, double val
 
 static void compile_json(const kernels_tpu_compile *compile, kernels_json_writer *writer) {
     kernels_json_begin_object(writer);
-    text_member(writer, "function", compile->function);
-    text_member(writer, "inputs", compile->inputs);
-    text_member(writer, "generation", compile->generation);
-    text_member(writer, "outcome", outcome_name(compile->outcome));
+    kernels_json_member_text(writer, "function", compile->function);
+    kernels_json_member_text(writer, "inputs", compile->inputs);
+    kernels_json_member_text(writer, "generation", compile->generation);
+    kernels_json_member_text(writer, "outcome", outcome_name(compile->outcome));
     real_member(writer, "seconds", compile->seconds);
     if (compile->outcome == KERNELS_TPU_PASSED) {
         const kernels_pjrt_stats *stats = &compile->stats;
@@ -176,16 +171,14 @@ static void compile_json(const kernels_tpu_compile *compile, kernels_json_writer
         real_member(writer, "flops", stats->flops);
         real_member(writer, "bytes_accessed", stats->bytes_accessed);
     } else {
-        text_member(writer, "message", compile->message);
+        kernels_json_member_text(writer, "message", compile->message);
     }
     if (compile->has_allocation) {
         kernels_json_key(writer, "allocation");
         kernels_json_begin_object(writer);
-        kernels_json_key(writer, "wanted_bytes");
-        kernels_json_unsigned(writer, compile->allocation.wanted);
-        kernels_json_key(writer, "available_bytes");
-        kernels_json_unsigned(writer, compile->allocation.available);
-        text_member(writer, "space", compile->allocation.space);
+        kernels_json_member_unsigned(writer, "wanted_bytes", compile->allocation.wanted);
+        kernels_json_member_unsigned(writer, "available_bytes", compile->allocation.available);
+        kernels_json_member_text(writer, "space", compile->allocation.space);
         kernels_json_end_object(writer);
     }
     kernels_json_end_object(writer);
@@ -193,21 +186,20 @@ static void compile_json(const kernels_tpu_compile *compile, kernels_json_writer
 
 static void comparison_json(const kernels_tpu_comparison *comparison, kernels_json_writer *writer) {
     kernels_json_begin_object(writer);
-    text_member(writer, "function", comparison->function);
-    text_member(writer, "inputs", comparison->inputs);
-    text_member(writer, "outcome", outcome_name(comparison->outcome));
-    text_member(writer, "message", comparison->message);
+    kernels_json_member_text(writer, "function", comparison->function);
+    kernels_json_member_text(writer, "inputs", comparison->inputs);
+    kernels_json_member_text(writer, "outcome", outcome_name(comparison->outcome));
+    kernels_json_member_text(writer, "message", comparison->message);
     real_member(writer, "largest_difference", comparison->largest_difference);
     kernels_json_end_object(writer);
 }
 
 void kernels_tpu_report_json(const kernels_tpu_report *report, const char *variant, kernels_json_writer *writer) {
     kernels_json_begin_object(writer);
-    text_member(writer, "variant", variant);
-    kernels_json_key(writer, "passed");
-    kernels_json_boolean(writer, report->passed);
-    text_member(writer, "libtpu", report->libtpu);
-    text_member(writer, "cpu_plugin", report->cpu_plugin);
+    kernels_json_member_text(writer, "variant", variant);
+    kernels_json_member_boolean(writer, "passed", report->passed);
+    kernels_json_member_text(writer, "libtpu", report->libtpu);
+    kernels_json_member_text(writer, "cpu_plugin", report->cpu_plugin);
     kernels_json_key(writer, "compiles");
     kernels_json_begin_array(writer);
     for (size_t i = 0; i < report->compile_count; i++) {

@@ -185,34 +185,28 @@ void kernels_abi_report_text(const kernels_abi_scanned *item, bool strict, kerne
 static void add_version(kernels_json_writer *writer, const char *key, const kernels_version *version) {
     version_text text;
     kernels_abi_version_print(version, text);
-    kernels_json_key(writer, key);
-    kernels_json_text(writer, version->count == 0 ? NULL : text);
-}
-
-static void add_text(kernels_json_writer *writer, const char *key, const char *text) {
-    kernels_json_key(writer, key);
-    kernels_json_text(writer, text);
+    kernels_json_member_text(writer, key, version->count == 0 ? NULL : text);
 }
 
 static void add_optional(kernels_json_writer *writer, const char *key, const char *text) {
     if (text != NULL) {
-        add_text(writer, key, text);
+        kernels_json_member_text(writer, key, text);
     }
 }
 
 static void add_finding_json(kernels_json_writer *writer, const kernels_abi_finding *finding) {
     kernels_json_begin_object(writer);
-    add_text(writer, "check", kernels_abi_check_name(finding->check));
-    add_text(writer, "kind", kernels_abi_kind_name(finding->kind));
-    add_text(writer, "name", finding->name);
+    kernels_json_member_text(writer, "check", kernels_abi_check_name(finding->check));
+    kernels_json_member_text(writer, "kind", kernels_abi_kind_name(finding->kind));
+    kernels_json_member_text(writer, "name", finding->name);
     add_optional(writer, "mangled", finding->mangled);
     add_optional(writer, "dep", finding->dep);
     add_optional(writer, "version", finding->version);
     add_optional(writer, "added", finding->added);
     add_optional(writer, "library", finding->library);
     add_optional(writer, "slice", finding->slice);
-    add_text(writer, "severity", finding->severity == KERNELS_ABI_ERROR ? "error" : "warning");
-    add_text(writer, "message", finding->message);
+    kernels_json_member_text(writer, "severity", finding->severity == KERNELS_ABI_ERROR ? "error" : "warning");
+    kernels_json_member_text(writer, "message", finding->message);
     kernels_json_end_object(writer);
 }
 
@@ -239,7 +233,7 @@ static void add_floors_json(kernels_json_writer *writer, const kernels_abi_floor
     kernels_json_key(writer, "floors");
     kernels_json_begin_object(writer);
     add_version(writer, "glibc", &floors->glibc);
-    add_text(writer, "manylinux", floors->manylinux);
+    kernels_json_member_text(writer, "manylinux", floors->manylinux);
     add_version(writer, "python", &floors->python);
     add_version(writer, "torch", &floors->torch);
     kernels_json_end_object(writer);
@@ -248,13 +242,13 @@ static void add_floors_json(kernels_json_writer *writer, const kernels_abi_floor
 static void add_item_json(kernels_json_writer *writer, const kernels_abi_scanned *item) {
     bool is_object = item->format != KERNELS_ABI_UNKNOWN;
     kernels_json_begin_object(writer);
-    add_text(writer, "path", item->path);
-    add_text(writer, "variant", item->variant);
-    add_text(writer, "format", is_object ? kernels_abi_format_name(item->format) : NULL);
-    add_text(writer, "arch", item->machine);
+    kernels_json_member_text(writer, "path", item->path);
+    kernels_json_member_text(writer, "variant", item->variant);
+    kernels_json_member_text(writer, "format", is_object ? kernels_abi_format_name(item->format) : NULL);
+    kernels_json_member_text(writer, "arch", item->machine);
     add_findings_json(writer, &item->report.findings);
     if (item->error.status != KERNELS_OK) {
-        add_text(writer, "error", kernels_error_message(&item->error));
+        kernels_json_member_text(writer, "error", kernels_error_message(&item->error));
     }
     if (is_object) {
         add_exports_json(writer, item->exports);
@@ -271,7 +265,7 @@ void kernels_abi_report_json(const kernels_abi_scan *scan, bool strict, kernels_
     kernels_json_begin_object(&writer);
     kernels_json_key(&writer, "limits");
     kernels_json_begin_object(&writer);
-    add_text(&writer, "manylinux", policy != NULL ? policy : KERNELS_ABI_DEFAULT_MANYLINUX);
+    kernels_json_member_text(&writer, "manylinux", policy != NULL ? policy : KERNELS_ABI_DEFAULT_MANYLINUX);
     add_version(&writer, "macos", &scan->limits.macos);
     add_version(&writer, "python", scan->limits.python.count > 0 ? &scan->limits.python : &python);
     add_version(&writer, "torch", &scan->limits.torch);
@@ -282,8 +276,7 @@ void kernels_abi_report_json(const kernels_abi_scan *scan, bool strict, kernels_
         add_item_json(&writer, &scan->items[i]);
     }
     kernels_json_end_array(&writer);
-    kernels_json_key(&writer, "ok");
-    kernels_json_boolean(&writer, kernels_abi_scan_passed(scan, strict));
+    kernels_json_member_boolean(&writer, "ok", kernels_abi_scan_passed(scan, strict));
     kernels_json_end_object(&writer);
     kernels_buffer_add_char(out, '\n');
 }

@@ -32,24 +32,18 @@ static kernels_status check(const char *directory, kernels_build *build, kernels
 
 static void print_build(kernels_json_writer *json, const kernels_build *build) {
     static const char *const kinds[] = {"torch", "torch-noarch", "tvm-ffi"};
-    kernels_json_key(json, "name");
-    kernels_json_text(json, build->name);
-    kernels_json_key(json, "version");
-    kernels_json_unsigned(json, build->version);
-    kernels_json_key(json, "edition");
-    kernels_json_unsigned(json, build->edition);
-    kernels_json_key(json, "license");
-    kernels_json_text(json, build->license);
-    kernels_json_key(json, "framework");
-    kernels_json_text(json, kinds[build->kind]);
+    kernels_json_member_text(json, "name", build->name);
+    kernels_json_member_unsigned(json, "version", build->version);
+    kernels_json_member_unsigned(json, "edition", build->edition);
+    kernels_json_member_text(json, "license", build->license);
+    kernels_json_member_text(json, "framework", kinds[build->kind]);
     kernels_json_key(json, "backends");
     kernels_json_begin_array(json);
     for (size_t i = 0; i < build->backend_count; i++) {
         kernels_json_text(json, kernels_backend_name(build->backends[i]));
     }
     kernels_json_end_array(json);
-    kernels_json_key(json, "repo_id");
-    kernels_json_text(json, build->hub_repo_id);
+    kernels_json_member_text(json, "repo_id", build->hub_repo_id);
 }
 
 static void print_json(const kernels_build *build, const kernels_buffer *warnings, const char *failure,
@@ -57,10 +51,8 @@ static void print_json(const kernels_build *build, const kernels_buffer *warning
     kernels_json_writer json;
     kernels_json_writer_init(&json, out, 2, false);
     kernels_json_begin_object(&json);
-    kernels_json_key(&json, "valid");
-    kernels_json_boolean(&json, failure == NULL);
-    kernels_json_key(&json, "error");
-    kernels_json_text(&json, failure);
+    kernels_json_member_boolean(&json, "valid", failure == NULL);
+    kernels_json_member_text(&json, "error", failure);
     kernels_json_key(&json, "warnings");
     kernels_json_begin_array(&json);
     kernels_view rest = kernels_view_trim_ascii(kernels_buffer_view(warnings)), line;

@@ -108,16 +108,6 @@ static void write_view(kernels_json_writer *writer, const char *key, kernels_vie
     }
 }
 
-static void write_text(kernels_json_writer *writer, const char *key, const char *text) {
-    kernels_json_key(writer, key);
-    kernels_json_text(writer, text);
-}
-
-static void write_flag(kernels_json_writer *writer, const char *key, bool value) {
-    kernels_json_key(writer, key);
-    kernels_json_boolean(writer, value);
-}
-
 static void write_texts(kernels_json_writer *writer, const char *key, kernels_abi_texts texts) {
     kernels_json_key(writer, key);
     kernels_json_begin_array(writer);
@@ -147,7 +137,7 @@ static void write_undefined(kernels_json_writer *writer, const kernels_abi_image
         kernels_json_begin_object(writer);
         write_view(writer, "name", symbol->name);
         write_view(writer, "version", image->versions[symbol->version].name);
-        write_flag(writer, "weak", symbol->is_weak);
+        kernels_json_member_boolean(writer, "weak", symbol->is_weak);
         kernels_json_end_object(writer);
     }
     kernels_json_end_array(writer);
@@ -165,10 +155,10 @@ static void write_device_code(kernels_json_writer *writer, const kernels_abi_ima
 static void write_needs(kernels_json_writer *writer, const needs *found) {
     kernels_json_key(writer, "floors");
     kernels_json_begin_object(writer);
-    write_text(writer, "glibc", found->has_glibc ? found->glibc : NULL);
-    write_text(writer, "manylinux", found->manylinux);
-    write_text(writer, "python", found->has_python ? found->python : NULL);
-    write_text(writer, "torch", found->has_torch ? found->torch : NULL);
+    kernels_json_member_text(writer, "glibc", found->has_glibc ? found->glibc : NULL);
+    kernels_json_member_text(writer, "manylinux", found->manylinux);
+    kernels_json_member_text(writer, "python", found->has_python ? found->python : NULL);
+    kernels_json_member_text(writer, "torch", found->has_torch ? found->torch : NULL);
     kernels_json_end_object(writer);
 }
 
@@ -176,11 +166,11 @@ static void write_image(kernels_json_writer *writer, const kernels_abi_image *im
     version_text minimum;
     kernels_abi_version_print(&image->minimum_os, minimum);
     kernels_json_begin_object(writer);
-    write_text(writer, "format", kernels_abi_format_name(image->format));
-    write_text(writer, "machine", image->machine);
-    write_flag(writer, "shared", image->is_shared);
+    kernels_json_member_text(writer, "format", kernels_abi_format_name(image->format));
+    kernels_json_member_text(writer, "machine", image->machine);
+    kernels_json_member_boolean(writer, "shared", image->is_shared);
     write_view(writer, "name", image->name);
-    write_text(writer, "minimum_os", image->has_minimum_os ? minimum : NULL);
+    kernels_json_member_text(writer, "minimum_os", image->has_minimum_os ? minimum : NULL);
     write_needs(writer, found);
     write_texts(writer, "needed", image->needed);
     write_texts(writer, "run_path", image->run_path);
@@ -188,11 +178,11 @@ static void write_image(kernels_json_writer *writer, const kernels_abi_image *im
     write_undefined(writer, image);
     write_texts(writer, "exports", image->exports);
     write_device_code(writer, image);
-    write_flag(writer, "executable_stack", image->has_executable_stack);
-    write_flag(writer, "relro", image->has_relro);
-    write_flag(writer, "bind_now", image->has_bind_now);
-    write_flag(writer, "text_relocations", image->has_text_relocations);
-    write_flag(writer, "writable_code", image->has_writable_code);
+    kernels_json_member_boolean(writer, "executable_stack", image->has_executable_stack);
+    kernels_json_member_boolean(writer, "relro", image->has_relro);
+    kernels_json_member_boolean(writer, "bind_now", image->has_bind_now);
+    kernels_json_member_boolean(writer, "text_relocations", image->has_text_relocations);
+    kernels_json_member_boolean(writer, "writable_code", image->has_writable_code);
     kernels_json_end_object(writer);
 }
 

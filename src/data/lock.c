@@ -299,11 +299,9 @@ kernels_status kernels_locks_make(kernels_lock_kind kind, const kernels_lock *it
 
 static void write_lock(kernels_json_writer *writer, const kernels_lock *lock, kernels_lock_kind kind) {
     kernels_json_begin_object(writer);
-    kernels_json_key(writer, "commit");
-    kernels_json_text(writer, lock->commit);
+    kernels_json_member_text(writer, "commit", lock->commit);
     if (kind == KERNELS_LOCK_NIX) {
-        kernels_json_key(writer, "hash");
-        kernels_json_text(writer, lock->hash);
+        kernels_json_member_text(writer, "hash", lock->hash);
     }
     kernels_json_end_object(writer);
 }
@@ -313,8 +311,7 @@ static void write_entry(kernels_json_writer *writer, const kernels_lock *lock, k
     kernels_json_key(writer, "dependency");
     kernels_dependency_write(writer, &lock->dependency);
     if (kind == KERNELS_LOCK_PATHS) {
-        kernels_json_key(writer, "path");
-        kernels_json_text(writer, lock->path);
+        kernels_json_member_text(writer, "path", lock->path);
     } else {
         kernels_json_key(writer, "lock");
         write_lock(writer, lock, kind);

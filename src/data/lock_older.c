@@ -163,19 +163,15 @@ void kernels_older_lock_dispose(kernels_older_lock *lock) {
 
 static void write_older_lock(kernels_json_writer *writer, const kernels_older_lock *lock) {
     kernels_json_begin_object(writer);
-    kernels_json_key(writer, "repo_id");
-    kernels_json_text(writer, lock->repo_id);
-    kernels_json_key(writer, "sha");
-    kernels_json_text(writer, lock->sha);
+    kernels_json_member_text(writer, "repo_id", lock->repo_id);
+    kernels_json_member_text(writer, "sha", lock->sha);
     kernels_json_key(writer, "variants");
     kernels_json_begin_object(writer);
     for (size_t i = 0; i < lock->variant_count; i++) {
         kernels_json_key(writer, lock->variants[i].name);
         kernels_json_begin_object(writer);
-        kernels_json_key(writer, "hash");
-        kernels_json_text(writer, lock->variants[i].hash);
-        kernels_json_key(writer, "hash_type");
-        kernels_json_text(writer, "git_lfs_concat");
+        kernels_json_member_text(writer, "hash", lock->variants[i].hash);
+        kernels_json_member_text(writer, "hash_type", "git_lfs_concat");
         kernels_json_end_object(writer);
     }
     kernels_json_end_object(writer);

@@ -14,8 +14,7 @@ static void write_texts(kernels_json_writer *writer, const char *key, kernels_st
 
 static void write_optional(kernels_json_writer *writer, const char *key, const char *text) {
     if (text) {
-        kernels_json_key(writer, key);
-        kernels_json_text(writer, text);
+        kernels_json_member_text(writer, key, text);
     }
 }
 
@@ -23,8 +22,7 @@ void kernels_dependency_write(kernels_json_writer *writer, const kernels_depende
     kernels_json_begin_object(writer);
     write_optional(writer, "repo-id", dependency->repo_id);
     if (!dependency->revision) {
-        kernels_json_key(writer, "version");
-        kernels_json_unsigned(writer, dependency->version);
+        kernels_json_member_unsigned(writer, "version", dependency->version);
     }
     write_optional(writer, "revision", dependency->revision);
     kernels_json_end_object(writer);
@@ -74,8 +72,7 @@ static void write_digest(kernels_json_writer *writer, const kernels_variant_dige
 static void write_status(kernels_json_writer *writer, const kernels_git_status *status) {
     if (status->commit) {
         write_optional(writer, "commit", status->commit);
-        kernels_json_key(writer, "dirty");
-        kernels_json_boolean(writer, status->dirty);
+        kernels_json_member_boolean(writer, "dirty", status->dirty);
     }
 }
 
@@ -100,8 +97,7 @@ static void write_metadata(kernels_json_writer *writer, const kernels_metadata *
     kernels_json_begin_object(writer);
     write_optional(writer, "name", metadata->name);
     write_optional(writer, "id", metadata->id);
-    kernels_json_key(writer, "version");
-    kernels_json_unsigned(writer, metadata->version);
+    kernels_json_member_unsigned(writer, "version", metadata->version);
     write_minver(writer, &metadata->minver);
     write_optional(writer, "license", metadata->license);
     write_optional(writer, "upstream", metadata->upstream);

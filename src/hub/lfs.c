@@ -17,10 +17,8 @@ static void write_objects(kernels_json_writer *json, const kernels_upload_file *
     kernels_json_begin_array(json);
     for (size_t i = 0; i < count; i++) {
         kernels_json_begin_object(json);
-        kernels_json_key(json, "oid");
-        kernels_json_text(json, files[i]->sha256);
-        kernels_json_key(json, "size");
-        kernels_json_unsigned(json, files[i]->size);
+        kernels_json_member_text(json, "oid", files[i]->sha256);
+        kernels_json_member_unsigned(json, "size", files[i]->size);
         kernels_json_end_object(json);
     }
     kernels_json_end_array(json);
@@ -31,8 +29,7 @@ static void write_question(kernels_buffer *out, const kernels_upload *upload, co
     kernels_json_writer json;
     kernels_json_writer_init(&json, out, 0, false);
     kernels_json_begin_object(&json);
-    kernels_json_key(&json, "operation");
-    kernels_json_text(&json, "upload");
+    kernels_json_member_text(&json, "operation", "upload");
     kernels_json_key(&json, "transfers");
     kernels_json_begin_array(&json);
     kernels_json_text(&json, "basic");
@@ -40,13 +37,11 @@ static void write_question(kernels_buffer *out, const kernels_upload *upload, co
     kernels_json_end_array(&json);
     kernels_json_key(&json, "objects");
     write_objects(&json, files, count);
-    kernels_json_key(&json, "hash_algo");
-    kernels_json_text(&json, "sha256");
+    kernels_json_member_text(&json, "hash_algo", "sha256");
     if (!upload->create_pr && !kernels_view_starts_with(kernels_view_of(upload->revision), KERNELS_VIEW("refs/pr/"))) {
         kernels_json_key(&json, "ref");
         kernels_json_begin_object(&json);
-        kernels_json_key(&json, "name");
-        kernels_json_text(&json, upload->revision);
+        kernels_json_member_text(&json, "name", upload->revision);
         kernels_json_end_object(&json);
     }
     kernels_json_end_object(&json);

@@ -183,10 +183,8 @@ static void write_parts(kernels_json_writer *json, const transfer *t) {
     kernels_json_begin_array(json);
     for (uint64_t i = 0; i < t->parts; i++) {
         kernels_json_begin_object(json);
-        kernels_json_key(json, "partNumber");
-        kernels_json_unsigned(json, i + 1);
-        kernels_json_key(json, "etag");
-        kernels_json_text(json, t->etags[i]);
+        kernels_json_member_unsigned(json, "partNumber", i + 1);
+        kernels_json_member_text(json, "etag", t->etags[i]);
         kernels_json_end_object(json);
     }
     kernels_json_end_array(json);
@@ -200,11 +198,9 @@ static kernels_status fill_statement(const sending *s, job *j, kernels_error *er
     kernels_json_writer json;
     kernels_json_writer_init(&json, &text, 0, false);
     kernels_json_begin_object(&json);
-    kernels_json_key(&json, "oid");
-    kernels_json_text(&json, t->file->sha256);
+    kernels_json_member_text(&json, "oid", t->file->sha256);
     if (verifies) {
-        kernels_json_key(&json, "size");
-        kernels_json_unsigned(&json, t->file->size);
+        kernels_json_member_unsigned(&json, "size", t->file->size);
     } else {
         write_parts(&json, t);
     }

@@ -43,12 +43,9 @@ static kernels_status write_question(kernels_buffer *out, const kernels_upload_f
         KERNELS_CLEANUP(kernels_cleanup_buffer) kernels_buffer sample = KERNELS_BUFFER_INIT(2 * SAMPLE_SIZE);
         KERNELS_TRY(add_sample(&sample, files[i].operation, error));
         kernels_json_begin_object(&json);
-        kernels_json_key(&json, "path");
-        kernels_json_text(&json, files[i].operation->path);
-        kernels_json_key(&json, "sample");
-        kernels_json_string(&json, kernels_buffer_view(&sample));
-        kernels_json_key(&json, "size");
-        kernels_json_unsigned(&json, files[i].size);
+        kernels_json_member_text(&json, "path", files[i].operation->path);
+        kernels_json_member_view(&json, "sample", kernels_buffer_view(&sample));
+        kernels_json_member_unsigned(&json, "size", files[i].size);
         kernels_json_end_object(&json);
     }
     kernels_json_end_array(&json);

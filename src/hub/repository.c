@@ -36,16 +36,12 @@ static void write_create(kernels_buffer *text, kernels_repository_type type, ker
     kernels_json_writer json;
     kernels_json_writer_init(&json, text, 0, false);
     kernels_json_begin_object(&json);
-    kernels_json_key(&json, "name");
-    kernels_json_string(&json, slash == SIZE_MAX ? id : kernels_view_slice(id, slash + 1, id.size));
+    kernels_json_member_view(&json, "name", slash == SIZE_MAX ? id : kernels_view_slice(id, slash + 1, id.size));
     if (slash != SIZE_MAX) {
-        kernels_json_key(&json, "organization");
-        kernels_json_string(&json, kernels_view_slice(id, 0, slash));
+        kernels_json_member_view(&json, "organization", kernels_view_slice(id, 0, slash));
     }
-    kernels_json_key(&json, "private");
-    kernels_json_boolean(&json, is_private);
-    kernels_json_key(&json, "type");
-    kernels_json_text(&json, kernels_repository_type_name(type));
+    kernels_json_member_boolean(&json, "private", is_private);
+    kernels_json_member_text(&json, "type", kernels_repository_type_name(type));
     kernels_json_end_object(&json);
 }
 

@@ -138,17 +138,13 @@ bool kernels_tree_cache_read(const char *repository, const char *commit, const c
 static void write_entry(kernels_json_writer *json, const kernels_tree_entry *entry) {
     kernels_json_key(json, entry->path);
     kernels_json_begin_object(json);
-    kernels_json_key(json, "size");
-    kernels_json_unsigned(json, entry->size);
+    kernels_json_member_unsigned(json, "size", entry->size);
     if (entry->oid[0]) {
-        kernels_json_key(json, "blob_id");
-        kernels_json_text(json, entry->oid);
+        kernels_json_member_text(json, "blob_id", entry->oid);
     }
     if (entry->lfs_sha256[0]) {
-        kernels_json_key(json, "lfs_sha256");
-        kernels_json_text(json, entry->lfs_sha256);
-        kernels_json_key(json, "lfs_size");
-        kernels_json_unsigned(json, entry->size);
+        kernels_json_member_text(json, "lfs_sha256", entry->lfs_sha256);
+        kernels_json_member_unsigned(json, "lfs_size", entry->size);
     }
     kernels_json_end_object(json);
 }
@@ -157,8 +153,7 @@ static void write_listing(kernels_buffer *text, const kernels_tree *tree) {
     kernels_json_writer json;
     kernels_json_writer_init(&json, text, 0, false);
     kernels_json_begin_object(&json);
-    kernels_json_key(&json, "format_version");
-    kernels_json_unsigned(&json, FORMAT_VERSION);
+    kernels_json_member_unsigned(&json, "format_version", FORMAT_VERSION);
     kernels_json_key(&json, "files");
     kernels_json_begin_object(&json);
     for (size_t i = 0; i < tree->count; i++) {

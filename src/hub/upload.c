@@ -64,8 +64,7 @@ void kernels_upload_report(const kernels_upload *upload, const kernels_upload_fi
 static void begin_line(kernels_json_writer *json, kernels_buffer *out, const char *key) {
     kernels_json_writer_init(json, out, 0, false);
     kernels_json_begin_object(json);
-    kernels_json_key(json, "key");
-    kernels_json_text(json, key);
+    kernels_json_member_text(json, "key", key);
     kernels_json_key(json, "value");
     kernels_json_begin_object(json);
 }
@@ -79,32 +78,25 @@ static void end_line(kernels_json_writer *json, kernels_buffer *out) {
 static void write_header(kernels_buffer *out, const char *message) {
     kernels_json_writer json;
     begin_line(&json, out, "header");
-    kernels_json_key(&json, "summary");
-    kernels_json_text(&json, message);
-    kernels_json_key(&json, "description");
-    kernels_json_text(&json, "");
+    kernels_json_member_text(&json, "summary", message);
+    kernels_json_member_text(&json, "description", "");
     end_line(&json, out);
 }
 
 static void write_deletion(kernels_buffer *out, const char *path) {
     kernels_json_writer json;
     begin_line(&json, out, "deletedFile");
-    kernels_json_key(&json, "path");
-    kernels_json_text(&json, path);
+    kernels_json_member_text(&json, "path", path);
     end_line(&json, out);
 }
 
 static void write_large_file(kernels_buffer *out, const kernels_upload_file *file) {
     kernels_json_writer json;
     begin_line(&json, out, "lfsFile");
-    kernels_json_key(&json, "path");
-    kernels_json_text(&json, file->operation->path);
-    kernels_json_key(&json, "algo");
-    kernels_json_text(&json, "sha256");
-    kernels_json_key(&json, "oid");
-    kernels_json_text(&json, file->sha256);
-    kernels_json_key(&json, "size");
-    kernels_json_unsigned(&json, file->size);
+    kernels_json_member_text(&json, "path", file->operation->path);
+    kernels_json_member_text(&json, "algo", "sha256");
+    kernels_json_member_text(&json, "oid", file->sha256);
+    kernels_json_member_unsigned(&json, "size", file->size);
     end_line(&json, out);
 }
 
@@ -113,10 +105,8 @@ static void add_regular_file(kernels_body *body, kernels_buffer *line, const ker
     const kernels_operation *operation = file->operation;
     kernels_json_writer json;
     begin_line(&json, line, "file");
-    kernels_json_key(&json, "path");
-    kernels_json_text(&json, operation->path);
-    kernels_json_key(&json, "encoding");
-    kernels_json_text(&json, "base64");
+    kernels_json_member_text(&json, "path", operation->path);
+    kernels_json_member_text(&json, "encoding", "base64");
     kernels_json_key(&json, "content");
     kernels_buffer_add_char(line, '"');
     kernels_body_add_text(body, kernels_buffer_view(line));

@@ -49,10 +49,8 @@ kernels_status kernels_api_organization(kernels_request *request, kernels_respon
     }
     kernels_response_json(response, &json);
     kernels_json_begin_object(&json);
-    kernels_json_key(&json, "name");
-    kernels_json_string(&json, name);
-    kernels_json_key(&json, "fullname");
-    kernels_json_string(&json, name);
+    kernels_json_member_view(&json, "name", name);
+    kernels_json_member_view(&json, "fullname", name);
     kernels_json_member_text(&json, "avatarUrl", "");
     if (trusted) {
         kernels_json_member_boolean(&json, "trustedKernelPublisher", true);

@@ -31,8 +31,7 @@ static kernels_status write_preupload_file(kernels_request *request, const char 
     KERNELS_TRY(check_path(path, error));
     bool is_large = size->as.unsigned_value > 0 && size->as.unsigned_value >= request->service->lfs_threshold;
     kernels_json_begin_object(json);
-    kernels_json_key(json, "path");
-    kernels_json_string(json, path);
+    kernels_json_member_view(json, "path", path);
     kernels_json_member_text(json, "uploadMode", is_large ? "lfs" : "regular");
     kernels_json_member_boolean(json, "shouldIgnore", false);
     if (kernels_repository_entry(request->repository, commit, path, request->arena, &entry, NULL) == KERNELS_OK &&

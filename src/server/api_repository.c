@@ -82,10 +82,8 @@ static void write_created(kernels_request *request, const repository_body *body,
     kernels_json_member_text(&json, "url",
                              kernels_arena_printf(request->arena, "%s/%s%.*s", kernels_request_base_url(request),
                                                   kernels_route_prefix(body->type), KERNELS_VIEW_ARGS(body->id)));
-    kernels_json_key(&json, "name");
-    kernels_json_string(&json, body->id);
-    kernels_json_key(&json, "id");
-    kernels_json_string(&json, body->id);
+    kernels_json_member_view(&json, "name", body->id);
+    kernels_json_member_view(&json, "id", body->id);
     kernels_json_end_object(&json);
 }
 
@@ -184,13 +182,10 @@ static void write_info(kernels_request *request, const char *commit, int64_t tim
     size_t slash = kernels_view_find(id, '/');
     kernels_response_json(response, &json);
     kernels_json_begin_object(&json);
-    kernels_json_key(&json, "_id");
-    kernels_json_string(&json, id);
-    kernels_json_key(&json, "id");
-    kernels_json_string(&json, id);
+    kernels_json_member_view(&json, "_id", id);
+    kernels_json_member_view(&json, "id", id);
     if (slash != SIZE_MAX) {
-        kernels_json_key(&json, "author");
-        kernels_json_string(&json, kernels_view_slice(id, 0, slash));
+        kernels_json_member_view(&json, "author", kernels_view_slice(id, 0, slash));
     }
     kernels_json_member_text(&json, "sha", commit);
     kernels_json_member_text(&json, "lastModified", kernels_format_time(request->arena, time));

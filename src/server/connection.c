@@ -279,10 +279,8 @@ static void write_log_line(kernels_buffer *line, const exchange *x, bool is_comp
     kernels_json_member_text(&json, "time", when);
     kernels_json_member_text(&json, "id", x->request->id);
     kernels_json_member_text(&json, "account", x->request->account != NULL ? x->request->account->name : NULL);
-    kernels_json_key(&json, "method");
-    kernels_json_string(&json, x->request->method);
-    kernels_json_key(&json, "path");
-    kernels_json_string(&json, kernels_view_is_utf8(path) ? path : KERNELS_VIEW("?"));
+    kernels_json_member_view(&json, "method", x->request->method);
+    kernels_json_member_view(&json, "path", kernels_view_is_utf8(path) ? path : KERNELS_VIEW("?"));
     kernels_json_member_unsigned(&json, "status", x->status);
     kernels_json_member_unsigned(&json, "received", x->request->received);
     kernels_json_member_unsigned(&json, "bytes", x->answer_size);

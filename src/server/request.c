@@ -283,18 +283,3 @@ kernels_status kernels_request_commit(kernels_request *request, kernels_response
                                 kernels_arena_copy_text(request->arena, kernels_view_of(commit)));
     return KERNELS_OK;
 }
-
-void kernels_json_member_text(kernels_json_writer *json, const char *key, const char *text) {
-    kernels_json_key(json, key);
-    kernels_json_text(json, text);
-}
-
-void kernels_json_member_boolean(kernels_json_writer *json, const char *key, bool value) {
-    kernels_json_key(json, key);
-    kernels_json_boolean(json, value);
-}
-
-void kernels_json_member_unsigned(kernels_json_writer *json, const char *key, uint64_t value) {
-    kernels_json_key(json, key);
-    kernels_json_unsigned(json, value);
-}

@@ -71,9 +71,5 @@ kernels_status kernels_request_need_write(const kernels_request *request, kernel
 bool kernels_request_is_private(const kernels_request *request);
 /* May this request read that repository? */
 bool kernels_request_may_read(const kernels_request *request, kernels_view id, const kernels_repository *repository);
-/* Members named by their C string. */
-void kernels_json_member_text(kernels_json_writer *json, const char *key, const char *text);
-void kernels_json_member_boolean(kernels_json_writer *json, const char *key, bool value);
-void kernels_json_member_unsigned(kernels_json_writer *json, const char *key, uint64_t value);
 
 #endif

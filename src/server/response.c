@@ -108,8 +108,7 @@ static void write_error_text(kernels_response *response, const char *message) {
     kernels_json_writer json;
     kernels_json_writer_init(&json, &response->text, 0, false);
     kernels_json_begin_object(&json);
-    kernels_json_key(&json, "error");
-    kernels_json_text(&json, message);
+    kernels_json_member_text(&json, "error", message);
     kernels_json_end_object(&json);
 }
 
