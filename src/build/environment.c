@@ -16,10 +16,12 @@
 #include "base/view.h"
 #include "build/build_data.h"
 #include "build/environment_lock.h"
+#include "build/import_stubs.h"
 
 #define COMPLETE_NAME ".complete"
+#define BASE_NAME "kernel_builder_base.pth"
 #define VENV_TIMEOUT_MS (5u * 60u * 1000u)
-#define INSTALL_TIMEOUT_MS (60u * 60u * 1000u) /* 350 MB over a slow line */
+#define INSTALL_TIMEOUT_MS (60u * 60u * 1000u) /* 650 MB over a slow line */
 #define PROBE_TIMEOUT_MS (30u * 1000u)
 /* Most of pip's output that goes into a message. */
 #define MESSAGE_TAIL ((size_t)2000)
@@ -100,6 +102,22 @@ static kernels_status shipped_lock(const char *name, kernels_view *text, kernels
     return KERNELS_OK;
 }
 
+/* An environment on another base is another environment. */
+static kernels_status plan_id(kernels_view text, environment_plan *plan, kernels_error *error) {
+    kernels_buffer locks KERNELS_CLEANUP(kernels_cleanup_buffer) = KERNELS_BUFFER_INIT(2 * KERNELS_LOCK_SIZE_LIMIT);
+    kernels_buffer_add_view(&locks, text);
+    if (plan->lock.base != NULL) {
+        kernels_view base;
+        KERNELS_TRY(shipped_lock(plan->lock.base, &base, error));
+        kernels_buffer_add_view(&locks, base);
+    }
+    KERNELS_TRY(kernels_buffer_status(&locks, error));
+    kernels_digest digest;
+    KERNELS_TRY(kernels_hash_bytes(KERNELS_HASH_SHA256, locks.data, locks.size, &digest, error));
+    kernels_digest_hex(&digest, plan->id);
+    return KERNELS_OK;
+}
+
 static kernels_status read_lock(const kernels_environment_options *options, environment_plan *plan,
                                 kernels_error *error) {
     kernels_view text;
@@ -112,10 +130,8 @@ static kernels_status read_lock(const kernels_environment_options *options, envi
         KERNELS_TRY(shipped_lock(plan->name, &text, error));
         name = "shipped lock";
     }
-    kernels_digest digest;
-    KERNELS_TRY(kernels_hash_bytes(KERNELS_HASH_SHA256, text.data, text.size, &digest, error));
-    kernels_digest_hex(&digest, plan->id);
-    return kernels_environment_lock_parse(text, name, &plan->lock, error);
+    KERNELS_TRY(kernels_environment_lock_parse(text, name, &plan->lock, error));
+    return plan_id(text, plan, error);
 }
 
 static kernels_status plan_paths(const char *store, environment_plan *plan, kernels_error *error) {
@@ -151,13 +167,6 @@ static kernels_status plan_new(const kernels_environment_options *options, envir
         plan_dispose(plan);
     }
     return status;
-}
-
-/* Gives the environment away and disposes the rest. */
-static void plan_finish(environment_plan *plan, kernels_environment *environment) {
-    *environment = plan->environment;
-    plan->environment = (kernels_environment){0};
-    plan_dispose(plan);
 }
 
 /* ---- making it ---- */
@@ -283,9 +292,35 @@ static kernels_status run_step(const char *const *arguments, unsigned timeout_ms
     return status;
 }
 
+/* Python adds each line of a .pth file to the folders in which it looks for packages, behind its own. */
+static kernels_status write_base(const environment_plan *plan, const char *base_packages, kernels_error *error) {
+    if (base_packages == NULL) {
+        return KERNELS_OK;
+    }
+    KERNELS_CLEANUP_FREE char *path = kernels_path_join(plan->environment.site_packages, BASE_NAME);
+    kernels_buffer text KERNELS_CLEANUP(kernels_cleanup_buffer) = KERNELS_BUFFER_INIT(KERNELS_PATH_LIMIT);
+    kernels_buffer_printf(&text, "%s\n", base_packages);
+    KERNELS_TRY(kernels_buffer_status(&text, error));
+    return path != NULL ? kernels_file_write(path, kernels_buffer_view(&text), 0, error)
+                        : kernels_fail_no_memory(error);
+}
+
+static kernels_status write_stubs(const kernels_environment_options *options, const environment_plan *plan,
+                                  kernels_error *error) {
+    kernels_import_stubs stubs;
+    kernels_buffer text KERNELS_CLEANUP(kernels_cleanup_buffer) = KERNELS_BUFFER_INIT(KERNELS_PATH_LIMIT);
+    KERNELS_TRY(kernels_import_stubs_write(plan->environment.site_packages, &stubs, error));
+    if (stubs.libraries > 0) {
+        kernels_buffer_printf(&text, "import stubs for %zu libraries of NVIDIA: %zu names, %llu kB", stubs.libraries,
+                              stubs.symbols, (unsigned long long)(stubs.bytes / 1000));
+        report(options, kernels_buffer_text(&text));
+    }
+    return KERNELS_OK;
+}
+
 /* A virtual environment holds its own absolute path, so it is made where it will stay, and marked when complete. */
 static kernels_status make(const kernels_environment_options *options, const environment_plan *plan,
-                           kernels_error *error) {
+                           const char *base_packages, kernels_error *error) {
     const char *directory = plan->environment.directory;
     KERNELS_CLEANUP_FREE char *python = NULL;
     KERNELS_CLEANUP_FREE char *requirements = kernels_path_join(directory, "requirements.txt");
@@ -297,6 +332,7 @@ static kernels_status make(const kernels_environment_options *options, const env
     report(options, "making a virtual environment");
     const char *venv[] = {python, "-I", "-m", "venv", directory, NULL};
     KERNELS_TRY(run_step(venv, VENV_TIMEOUT_MS, "python -m venv", error));
+    KERNELS_TRY(write_base(plan, base_packages, error));
     KERNELS_TRY(write_requirements(options, plan, requirements, error));
     report(options, "installing the wheels (only those with the hashes of the lock)");
     const char *pip[] = {plan->environment.python,
@@ -314,6 +350,7 @@ static kernels_status make(const kernels_environment_options *options, const env
                          requirements,
                          NULL};
     KERNELS_TRY(run_step(pip, INSTALL_TIMEOUT_MS, "pip install", error));
+    KERNELS_TRY(write_stubs(options, plan, error));
     return kernels_file_write(plan->complete, KERNELS_VIEW("complete\n"), 0, error);
 }
 
@@ -330,7 +367,7 @@ static void report_plan(const kernels_environment_options *options, const enviro
 }
 
 static kernels_status make_once(const kernels_environment_options *options, const environment_plan *plan,
-                                kernels_error *error) {
+                                const char *base_packages, kernels_error *error) {
     kernels_file_lock *lock = NULL;
     kernels_buffer path KERNELS_CLEANUP(kernels_cleanup_buffer) = KERNELS_BUFFER_INIT(KERNELS_PATH_LIMIT);
     kernels_buffer_printf(&path, "%s.lock", plan->environment.directory);
@@ -340,45 +377,94 @@ static kernels_status make_once(const kernels_environment_options *options, cons
     kernels_status status = KERNELS_OK;
     if (!kernels_file_exists(plan->complete)) { /* else another process was faster */
         report_plan(options, plan);
-        status = make(options, plan, error);
+        status = make(options, plan, base_packages, error);
     }
     kernels_file_lock_release(lock);
     return status;
 }
 
+/* ---- an environment and the one it stands on ---- */
+
+typedef struct plan_pair {
+    environment_plan own;
+    environment_plan base; /* of nothing (complete == NULL) when own has none */
+} plan_pair;
+
+static void pair_dispose(plan_pair *pair) {
+    plan_dispose(&pair->own);
+    plan_dispose(&pair->base);
+}
+
+static kernels_status base_new(const kernels_environment_options *options, plan_pair *pair, kernels_error *error) {
+    kernels_environment_options base_options = *options;
+    base_options.name = pair->own.lock.base;
+    base_options.lock_path = NULL;
+    KERNELS_TRY(plan_new(&base_options, &pair->base, error));
+    if (pair->base.lock.base != NULL) {
+        return kernels_fail(error, KERNELS_UNSUPPORTED,
+                            "the build environment \"%s\" cannot stand on \"%s\", which stands on another one itself",
+                            pair->own.name, pair->base.name);
+    }
+    return KERNELS_OK;
+}
+
+static kernels_status pair_new(const kernels_environment_options *options, plan_pair *pair, kernels_error *error) {
+    *pair = (plan_pair){0};
+    KERNELS_TRY(plan_new(options, &pair->own, error));
+    kernels_status status = pair->own.lock.base != NULL ? base_new(options, pair, error) : KERNELS_OK;
+    if (status != KERNELS_OK) {
+        pair_dispose(pair);
+    }
+    return status;
+}
+
+/* Nothing to make counts as complete. */
+static bool is_complete(const environment_plan *plan) {
+    return plan->complete == NULL || kernels_file_exists(plan->complete);
+}
+
+static kernels_status pair_make(const kernels_environment_options *options, const plan_pair *pair,
+                                kernels_error *error) {
+    const environment_plan *plans[] = {&pair->base, &pair->own};
+    for (size_t i = 0; i < 2; i++) { /* before anything is downloaded */
+        KERNELS_TRY(is_complete(plans[i]) ? KERNELS_OK : check_licences(options, plans[i], error));
+    }
+    for (size_t i = 0; i < 2; i++) {
+        const char *base_packages = i == 1 ? pair->base.environment.site_packages : NULL;
+        KERNELS_TRY(is_complete(plans[i]) ? KERNELS_OK : make_once(options, plans[i], base_packages, error));
+    }
+    return KERNELS_OK;
+}
+
+/* Gives the environment away and disposes the rest. */
+static kernels_status pair_finish(plan_pair *pair, kernels_status status, kernels_environment *environment) {
+    if (status == KERNELS_OK) {
+        *environment = pair->own.environment;
+        pair->own.environment = (kernels_environment){0};
+    }
+    pair_dispose(pair);
+    return status;
+}
+
 kernels_status kernels_environment_provide(const kernels_environment_options *options, kernels_environment *environment,
                                            kernels_error *error) {
-    environment_plan plan;
+    plan_pair pair;
     options = options != NULL ? options : &default_options;
-    KERNELS_TRY(plan_new(options, &plan, error));
-    kernels_status status = KERNELS_OK;
-    if (!kernels_file_exists(plan.complete)) {
-        status = check_licences(options, &plan, error);
-        if (status == KERNELS_OK) {
-            status = make_once(options, &plan, error);
-        }
-    }
-    if (status != KERNELS_OK) {
-        plan_dispose(&plan);
-        return status;
-    }
-    plan_finish(&plan, environment);
-    return KERNELS_OK;
+    KERNELS_TRY(pair_new(options, &pair, error));
+    return pair_finish(&pair, pair_make(options, &pair, error), environment);
 }
 
 kernels_status kernels_environment_find(const kernels_environment_options *options, kernels_environment *environment,
                                         kernels_error *error) {
-    environment_plan plan;
+    plan_pair pair;
+    kernels_status status = KERNELS_OK;
     options = options != NULL ? options : &default_options;
-    KERNELS_TRY(plan_new(options, &plan, error));
-    if (!kernels_file_exists(plan.complete)) {
-        kernels_status status = kernels_fail(error, KERNELS_NOT_FOUND,
-                                             "the build environment \"%s\" is not in the store (%s): make it with "
-                                             "`kernel-builder env fetch %s`",
-                                             plan.name, plan.parent, plan.name);
-        plan_dispose(&plan);
-        return status;
+    KERNELS_TRY(pair_new(options, &pair, error));
+    if (!is_complete(&pair.base) || !is_complete(&pair.own)) {
+        status = kernels_fail(error, KERNELS_NOT_FOUND,
+                              "the build environment \"%s\" is not in the store (%s): make it with "
+                              "`kernel-builder env fetch %s`",
+                              pair.own.name, pair.own.parent, pair.own.name);
     }
-    plan_finish(&plan, environment);
-    return KERNELS_OK;
+    return pair_finish(&pair, status, environment);
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Build environments: a Python virtual environment made from a lock (exact versions, SHA-256 of every
- * wheel), kept below the store and shared by all builds.
+ * wheel), kept below the store and shared by all builds. An environment may stand on another one (`base` in its lock):
+ * then that one's packages can be imported in it, too. Where torch is and NVIDIA's libraries are not, import stubs
+ * (build/import_stubs.h) take their place.
  *
- *     <store>/env/<SHA-256 of the lock>/            the environment
+ *     <store>/env/<SHA-256 of the lock>/            the environment (with a base: of both locks)
  *     <store>/env/<SHA-256 of the lock>/.complete   written last: without it the folder is not used
  *     <store>/env/<SHA-256 of the lock>.lock        held while one process makes it
  *
@@ -17,11 +19,11 @@
 typedef struct kernels_environment {
     char *directory;     /* of the virtual environment */
     char *python;        /* its interpreter */
-    char *site_packages; /* where the plugins and jax are */
+    char *site_packages; /* where its own packages are: of "jax", jax and the plugins */
 } kernels_environment;
 
 typedef struct kernels_environment_options {
-    const char *name;            /* of the lock, "jax"; NULL = "jax" */
+    const char *name;            /* of the lock: "jax", "torch-tpu"; NULL = "jax" */
     const char *lock_path;       /* a lock file to use instead of the one shipped under that name; NULL = shipped */
     const char *store;           /* NULL: as the environment variables say */
     const char *wheel_dir;       /* wheels found there are not downloaded; NULL = $KERNEL_BUILDER_WHEEL_DIR */

@@ -98,7 +98,7 @@ static kernels_status read_wheel(const lock_reader *reader, const kernels_node *
 }
 
 static kernels_status read_lock(const lock_reader *reader, kernels_environment_lock *lock) {
-    static const char *const keys[] = {"format", "python", "wheel", NULL};
+    static const char *const keys[] = {"format", "python", "base", "wheel", NULL};
     const kernels_node *root = lock->document.root;
     KERNELS_TRY(check_keys(reader, root, keys));
     const kernels_node *format = kernels_node_find(root, "format");
@@ -106,6 +106,9 @@ static kernels_status read_lock(const lock_reader *reader, kernels_environment_l
         return kernels_fail(reader->error, KERNELS_UNSUPPORTED_EDITION, "%s: expected format = 1", reader->name);
     }
     KERNELS_TRY(read_text(reader, root, "python", is_python_version, "a version such as \"3.11\"", &lock->python));
+    if (kernels_node_find(root, "base") != NULL) {
+        KERNELS_TRY(read_text(reader, root, "base", is_word, "the name of an environment", &lock->base));
+    }
     const kernels_node *wheels = kernels_node_find(root, "wheel");
     if (!kernels_node_is(wheels, KERNELS_NODE_ARRAY) || wheels->count == 0 || wheels->count > KERNELS_LOCK_WHEELS_MAX) {
         return kernels_fail(reader->error, KERNELS_SCHEMA, "%s: expected 1 to %u tables [[wheel]]", reader->name,

@@ -18,6 +18,7 @@ typedef struct kernels_lock_wheel {
 
 typedef struct kernels_environment_lock {
     const char *python; /* "3.11" */
+    const char *base;   /* name of the shipped lock whose packages are there, too; NULL = none */
     const kernels_lock_wheel *wheels;
     size_t count;
     kernels_document document; /* owns everything */

@@ -56,10 +56,10 @@ static int run_path(const kernels_arguments *arguments, void *payload) {
                 "XDG_CACHE_HOME/kernel-builder, else ~/.cache/kernel-builder)" \
     }
 
-static const char *const environment_names[] = {"jax", NULL};
+static const char *const environment_names[] = {"jax", "torch-tpu", NULL};
 
 static const kernels_positional name_positional[] = {
-    {.name = "NAME", .help = "Which environment: jax (default)", .choices = environment_names},
+    {.name = "NAME", .help = "Which environment: jax (default) or torch-tpu", .choices = environment_names},
     {.name = NULL},
 };
 
@@ -86,7 +86,8 @@ static const kernels_command fetch_command = {
     .summary = "Make the environment if it is not in the store, and print its folder",
     .options = fetch_options,
     .positionals = name_positional,
-    .examples = "kernel-builder env fetch jax --accept-licence libtpu",
+    .examples = "kernel-builder env fetch jax --accept-licence libtpu\n"
+                "kernel-builder env fetch torch-tpu --accept-licence libtpu --accept-licence nvidia-cuda-runtime",
     .run = run_fetch,
 };
 
@@ -103,7 +104,10 @@ static const kernels_command *const subcommands[] = {&fetch_command, &path_comma
 const kernels_command kernels_builder_env_command = {
     .name = "env",
     .summary = "Build environments: Python with exactly locked wheels",
-    .description = "An environment is a Python virtual environment made from a lock: every wheel has one version and "
-                   "one SHA-256. `jax` has jax, libtpu (the TPU compiler) and an XLA CPU plugin.",
+    .description =
+        "An environment is a Python virtual environment made from a lock: every wheel has one version and "
+        "one SHA-256. `jax` has jax, libtpu (the TPU compiler) and an XLA CPU plugin. `torch-tpu` has torch and "
+        "torch_tpu in addition; import stubs stand in for NVIDIA's libraries, which torch demands when it is "
+        "imported, so that it computes on CPU and TPU only.",
     .subcommands = subcommands,
 };

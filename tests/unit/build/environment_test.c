@@ -41,6 +41,25 @@ static void test_shipped_lock(void **state) {
     assert_null(kernels_build_data_find("data/locks/none.toml").data);
 }
 
+static void test_shipped_torch_lock(void **state) {
+    kernels_environment_lock lock;
+    kernels_error error = KERNELS_ERROR_INIT;
+    size_t licences = 0, torch = 0;
+    (void)state;
+    kernels_view text = kernels_build_data_find("data/locks/torch-tpu.x86_64-linux.toml");
+    must(kernels_environment_lock_parse(text, "lock", &lock, &error), &error);
+    assert_string_equal(lock.base, "jax");
+    for (size_t i = 0; i < lock.count; i++) {
+        const kernels_lock_wheel *wheel = &lock.wheels[i];
+        licences += wheel->licence != NULL;
+        torch += strcmp(wheel->name, "torch") == 0 && strcmp(wheel->version, "2.15.0") == 0;
+        torch += strcmp(wheel->name, "torch_tpu") == 0 && strcmp(wheel->version, "0.2.0") == 0;
+    }
+    assert_int_equal(licences, 1); /* nvidia-cuda-runtime */
+    assert_int_equal(torch, 2);
+    kernels_environment_lock_dispose(&lock);
+}
+
 static void test_lock_errors(void **state) {
     static const struct {
         const char *text, *message;
@@ -49,6 +68,7 @@ static void test_lock_errors(void **state) {
         {"format = 2\n", "format = 1"},
         {"format = 1\npython = \"3\"\n", "lock:2:10: python"},
         {"format = 1\npython = \"3.11\"\n", "1 to 256 tables [[wheel]]"},
+        {"format = 1\npython = \"3.11\"\nbase = \"a b\"\n", "lock:3:8: base: expected the name of an environment"},
         {LOCK "extra = 1\n", "unknown key \"extra\""},
         {"format = 1\npython = \"3.11\"\n" WHEEL("a --index-url=x", "1"), "name: expected the name of a package"},
         {"format = 1\npython = \"3.11\"\n" WHEEL("-a", "1"), "name: expected the name of a package"},
@@ -134,6 +154,23 @@ static void test_licence(void **state) {
 }
 
 /* A folder without the marker is what a killed builder leaves: it is not used. */
+static void test_bases(void **state) {
+    kernels_status status;
+    char message[1024], *store = folder_make();
+    (void)state;
+    provide("format = 1\npython = \"3.11\"\nbase = \"none\"\n" WHEEL("a", "1"), store, &status, message);
+    assert_int_equal(status, KERNELS_UNSUPPORTED);
+    assert_non_null(strstr(message, "no build environment \"none\""));
+    provide("format = 1\npython = \"3.11\"\nbase = \"torch-tpu\"\n" WHEEL("a", "1"), store, &status, message);
+    assert_int_equal(status, KERNELS_UNSUPPORTED);
+    assert_non_null(strstr(message, "which stands on another one itself"));
+    provide("format = 1\npython = \"3.11\"\nbase = \"jax\"\n" WHEEL("a", "1"), store, &status, message);
+    assert_int_equal(status, KERNELS_PERMISSION); /* asked for the base before anything is made */
+    assert_non_null(strstr(message, "--accept-licence libtpu"));
+    assert_false(folder_has(store, "env"));
+    folder_remove(store);
+}
+
 static void test_find(void **state) {
     kernels_error error = KERNELS_ERROR_INIT;
     kernels_environment environment;
@@ -239,7 +276,8 @@ static void test_wheel_with_another_hash(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shipped_lock),    cmocka_unit_test(test_lock_errors),
+        cmocka_unit_test(test_shipped_lock),    cmocka_unit_test(test_shipped_torch_lock),
+        cmocka_unit_test(test_bases),           cmocka_unit_test(test_lock_errors),
         cmocka_unit_test(test_store_directory), cmocka_unit_test(test_wrong_python),
         cmocka_unit_test(test_licence),         cmocka_unit_test(test_find),
         cmocka_unit_test(test_two_builders),    cmocka_unit_test(test_wheel_with_another_hash),
