@@ -7,6 +7,8 @@
 #include "kernels/base.h"    /* status codes, errors, views */
 #include "kernels/data.h"    /* formats of the Kernel Hub */
 #include "kernels/load.h"    /* from a name to a verified folder */
+#include "kernels/lock.h"    /* from a project to its kernels.lock */
+#include "kernels/mapping.h" /* which kernel stands in for a layer */
 #include "kernels/resolve.h" /* this machine, build variants */
 #include "kernels/runtime.h" /* calling a kernel */
 

@@ -172,7 +172,11 @@ static int take_values(kernels_arguments *state, const kernels_option *option, c
     if (attached) {
         return set_value(state, option, attached);
     }
-    if (state->next >= state->argc || !is_value(state->argv[state->next])) {
+    bool has_value = state->next < state->argc && is_value(state->argv[state->next]);
+    if (!has_value && option->type == KERNELS_OPTION_MAYBE) {
+        return set_value(state, option, NULL);
+    }
+    if (!has_value) {
         return usage_error(state, "option --%s needs a value %s", option->name,
                            option->value_name ? option->value_name : "VALUE");
     }

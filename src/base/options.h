@@ -11,6 +11,7 @@
 typedef enum kernels_option_type {
     KERNELS_OPTION_FLAG,    /* no value: bool */
     KERNELS_OPTION_TEXT,    /* const char * */
+    KERNELS_OPTION_MAYBE,   /* const char *, NULL when given alone: takes the next word unless that is an option */
     KERNELS_OPTION_INTEGER, /* int64_t with minimum and maximum */
     KERNELS_OPTION_CHOICE,  /* const char *, one of choices */
     KERNELS_OPTION_LIST,    /* repeatable text: kernels_option_list */

@@ -117,7 +117,8 @@ static void zsh_option(kernels_buffer *out, const kernels_program *program, cons
     }
     kernels_buffer_add_char(out, ']');
     if (option->type != KERNELS_OPTION_FLAG) {
-        kernels_buffer_printf(out, ":%s:", option->value_name ? option->value_name : "value");
+        kernels_buffer_printf(out, "%s%s:", option->type == KERNELS_OPTION_MAYBE ? "::" : ":",
+                              option->value_name ? option->value_name : "value");
         for (size_t i = 0; option->choices && option->choices[i]; i++) {
             kernels_buffer_printf(out, "%s%s", i ? " " : "(", option->choices[i]);
         }
@@ -173,7 +174,7 @@ static void fish_option(kernels_buffer *out, const kernels_program *program, con
             kernels_buffer_printf(out, "%s%s", i ? " " : "", option->choices[i]);
         }
         kernels_buffer_add_char(out, '\'');
-    } else if (option->type != KERNELS_OPTION_FLAG) {
+    } else if (option->type != KERNELS_OPTION_FLAG && option->type != KERNELS_OPTION_MAYBE) {
         kernels_buffer_add_text(out, " -r");
     }
     kernels_buffer_add_text(out, " -d '");

@@ -75,6 +75,27 @@ static void add_wrapped(kernels_buffer *out, const char *text, size_t indent, si
     kernels_buffer_add_char(out, '\n');
 }
 
+/* Text of several paragraphs, an empty line between them. Lines that begin with a blank stay as they are. */
+static void add_paragraphs(kernels_buffer *out, const char *text) {
+    KERNELS_CLEANUP(kernels_cleanup_buffer) kernels_buffer paragraph = KERNELS_BUFFER_INIT(65536);
+    kernels_view rest = kernels_view_of(text), line;
+    bool more = true;
+    while (more) {
+        more = kernels_view_split(&rest, '\n', &line);
+        bool flows = more && line.size > 0 && line.data[0] != ' ';
+        if (!flows && paragraph.size > 0) {
+            add_wrapped(out, kernels_buffer_text(&paragraph), 0, 0);
+            kernels_buffer_reset(&paragraph);
+        }
+        if (flows) {
+            kernels_buffer_add_text(&paragraph, paragraph.size > 0 ? " " : "");
+            kernels_buffer_add_view(&paragraph, line);
+        } else if (more) {
+            kernels_buffer_printf(out, "%.*s\n", KERNELS_VIEW_ARGS(line));
+        }
+    }
+}
+
 static void add_row(kernels_buffer *out, const char *left, const char *help) {
     size_t begin = out->size;
     kernels_buffer_printf(out, "  %s", left);
@@ -94,9 +115,11 @@ static void option_label(kernels_buffer *out, const kernels_option *option) {
         kernels_buffer_printf(out, "-%c, ", option->short_name);
     }
     kernels_buffer_printf(out, "--%s", option->name);
-    if (option->type != KERNELS_OPTION_FLAG) {
-        kernels_buffer_printf(out, " %s%s", option->value_name ? option->value_name : "VALUE",
-                              option->type == KERNELS_OPTION_GREEDY ? "..." : "");
+    const char *value = option->value_name ? option->value_name : "VALUE";
+    if (option->type == KERNELS_OPTION_MAYBE) {
+        kernels_buffer_printf(out, " [%s]", value);
+    } else if (option->type != KERNELS_OPTION_FLAG) {
+        kernels_buffer_printf(out, " %s%s", value, option->type == KERNELS_OPTION_GREEDY ? "..." : "");
     }
 }
 
@@ -174,7 +197,8 @@ void kernels_options_help(kernels_buffer *out, const kernels_program *program, c
     kernels_options_usage(out, program, command);
     kernels_buffer_printf(out, "\n%s\n", command->summary);
     if (command->description) {
-        kernels_buffer_printf(out, "\n%s\n", command->description);
+        kernels_buffer_add_char(out, '\n');
+        add_paragraphs(out, command->description);
     }
     if (command->subcommands) {
         add_commands(out, command->subcommands);

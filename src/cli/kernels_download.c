@@ -22,7 +22,7 @@ typedef struct download_run {
     kernels_terminal *terminal;
     kernels_context *context;
     const char *what; /* project folder, or repository */
-    const char *revision, *folder;
+    const char *revision, *folder, *system_file;
     bool has_version, all_variants, json, quiet;
     uint64_t version;
     const kernels_dependency *dependency; /* of the lock entry at hand */
@@ -217,7 +217,8 @@ static int finish(download_run *run, kernels_status status, kernels_error *error
 
 static int obtain(download_run *run) {
     kernels_error error = KERNELS_ERROR_INIT;
-    kernels_status status = kernels_terminal_context_new(run->terminal, run->folder, &run->context, &error);
+    kernels_status status =
+        kernels_terminal_context_new_for(run->terminal, run->system_file, run->folder, &run->context, &error);
     if (status != KERNELS_OK) {
         return kernels_terminal_fail(run->terminal, &error);
     }
@@ -236,6 +237,7 @@ static int run_command(const kernels_arguments *arguments, void *payload) {
                         .what = kernels_arguments_positional(arguments, 0),
                         .revision = kernels_arguments_text(arguments, "revision"),
                         .folder = kernels_arguments_text(arguments, "to"),
+                        .system_file = kernels_arguments_text(arguments, "system"),
                         .has_version = kernels_arguments_given(arguments, "version"),
                         .version = (uint64_t)version,
                         .all_variants = kernels_arguments_flag(arguments, "all-variants"),
@@ -275,6 +277,7 @@ static const kernels_option options[] = {
      .exact_name = true,
      .help = "Fill this folder instead of the cache. On a machine without network set KERNELS_CACHE to it and "
              "HF_HUB_OFFLINE=1."},
+    KERNELS_OPTION_SYSTEM,
     {.name = "json",
      .type = KERNELS_OPTION_FLAG,
      .exact_name = true,

@@ -13,6 +13,7 @@
 #include "base/view.h"
 #include "cli/context.h"
 #include "cli/kernels_commands.h"
+#include "cli/kernels_info_explain.h"
 #include "cli/kernels_info_system.h"
 #include "cli/published.h"
 #include "load/versions.h"
@@ -24,16 +25,21 @@ typedef struct info_run {
     bool has_version;
     int64_t version;
     bool json;
+    bool explain;
+    const char *system_file, *backend; /* for the explanation; NULL = this machine, as detected */
 } info_run;
 
 /* What is printed. */
 typedef struct info_result {
     const char *path; /* a local folder; else: */
     const char *repo_id, *revision;
+    char commit[65];
     bool has_metadata;
     kernels_metadata metadata;
     const char **backends; /* ascending, each once */
     size_t backend_count;
+    bool is_explained;
+    kernels_explanation explanation;
     kernels_arena *arena;
 } info_result;
 
@@ -102,6 +108,22 @@ static bool is_variant_name(const char *name) {
     return kernels_variant_parse(kernels_view_of(name), &variant, NULL) == KERNELS_OK;
 }
 
+static kernels_status explain(const info_run *run, kernels_context *context, const char *commit,
+                              const kernels_candidates *candidates, info_result *result, kernels_error *error) {
+    const kernels_explain_request request = {.context = context,
+                                             .system_file = run->system_file,
+                                             .backend = run->backend,
+                                             .repo_id = result->repo_id,
+                                             .commit = commit,
+                                             .candidates = candidates};
+    if (!run->explain) {
+        return KERNELS_OK;
+    }
+    KERNELS_TRY(kernels_explain(&request, &result->explanation, error));
+    result->is_explained = true;
+    return KERNELS_OK;
+}
+
 /* ---- a local folder ---- */
 
 /* metadata.json of the first variant that has one; what cannot be read is an error. */
@@ -121,7 +143,20 @@ static kernels_status read_local_metadata(const char *build, const kernels_candi
     return KERNELS_OK;
 }
 
-static kernels_status gather_local(const char *path, info_result *result, kernels_error *error) {
+/* Explaining wants to know the machine, which is all that the context is for. */
+static kernels_status explain_local(const info_run *run, const kernels_candidates *candidates, info_result *result,
+                                    kernels_error *error) {
+    kernels_context *context = NULL;
+    if (!run->explain) {
+        return KERNELS_OK;
+    }
+    KERNELS_TRY(kernels_terminal_context_new_for(run->terminal, run->system_file, NULL, &context, error));
+    kernels_status status = explain(run, context, NULL, candidates, result, error);
+    kernels_terminal_context_free(run->terminal, context);
+    return status;
+}
+
+static kernels_status gather_local(const info_run *run, const char *path, info_result *result, kernels_error *error) {
     KERNELS_CLEANUP_FREE char *build =
         strcmp(path, ".") == 0 ? kernels_strdup("build") : kernels_path_join(path, "build");
     if (build == NULL) {
@@ -136,6 +171,9 @@ static kernels_status gather_local(const char *path, info_result *result, kernel
     }
     if (status == KERNELS_OK) {
         status = read_local_metadata(build, &candidates, result, error);
+    }
+    if (status == KERNELS_OK) {
+        status = explain_local(run, &candidates, result, error);
     }
     kernels_candidates_dispose(&candidates);
     result->path = path;
@@ -217,6 +255,10 @@ static kernels_status gather_published(const info_run *run, kernels_context *con
     if (status == KERNELS_OK) {
         status = read_published_metadata(context, &published, result, error);
     }
+    if (status == KERNELS_OK) {
+        memcpy(result->commit, published.commit, sizeof result->commit);
+        status = explain(run, context, result->commit, &published.candidates, result, error);
+    }
     kernels_published_dispose(&published);
     return status;
 }
@@ -264,6 +306,9 @@ static void print_text(const info_result *result, kernels_buffer *out) {
     add_line(out, "Source", metadata->source);
     add_list(out, "Python dependencies", metadata->python_depends.items, metadata->python_depends.count);
     add_list(out, "Backends", result->backends, result->backend_count);
+    if (result->is_explained) {
+        kernels_explanation_print(&result->explanation, out);
+    }
 }
 
 static void write_text(kernels_json_writer *writer, const char *key, const char *value) {
@@ -303,6 +348,10 @@ static void print_json(const info_result *result, kernels_buffer *out) {
         write_list(&writer, "python_depends", metadata->python_depends.items, metadata->python_depends.count);
     }
     write_list(&writer, "backends", result->backends, result->backend_count);
+    if (result->is_explained) { /* what the released program does not print goes into one member */
+        kernels_json_key(&writer, "extra");
+        kernels_explanation_write(&result->explanation, &writer);
+    }
     kernels_json_end_object(&writer);
     kernels_buffer_add_char(out, '\n');
 }
@@ -326,7 +375,7 @@ static int print_result(const info_run *run, const info_result *result) {
 
 static kernels_status gather_online(const info_run *run, info_result *result, kernels_error *error) {
     kernels_context *context = NULL;
-    KERNELS_TRY(kernels_terminal_context_new(run->terminal, NULL, &context, error));
+    KERNELS_TRY(kernels_terminal_context_new_for(run->terminal, run->system_file, NULL, &context, error));
     kernels_status status = gather_published(run, context, result, error);
     kernels_terminal_context_free(run->terminal, context);
     return status;
@@ -348,12 +397,13 @@ static int show(const info_run *run) {
         status = run->revision != NULL || run->has_version
                      ? kernels_fail(&error, KERNELS_INVALID_ARGUMENT,
                                     "--revision and --version cannot be used with a local path")
-                     : gather_local(path, &result, &error);
+                     : gather_local(run, path, &result, &error);
     }
     int code = status == KERNELS_OK ? print_result(run, &result) : kernels_terminal_fail(run->terminal, &error);
     if (result.has_metadata) {
         kernels_metadata_dispose(&result.metadata);
     }
+    kernels_explanation_dispose(&result.explanation);
     kernels_arena_free(result.arena);
     return code;
 }
@@ -367,20 +417,36 @@ static int fail_usage(const kernels_arguments *arguments, kernels_terminal *term
     return KERNELS_EXIT_USAGE;
 }
 
+/* What does not go together; NULL = nothing. */
+static const char *find_contradiction(const info_run *run, bool system) {
+    bool of_machine = run->kernel == NULL;
+    if (of_machine && !system) {
+        return "argument KERNEL is missing";
+    }
+    if (of_machine && (run->revision != NULL || run->has_version || run->explain || run->backend != NULL)) {
+        return "--system without a KERNEL stands alone, or with --json";
+    }
+    if (!of_machine && !run->explain && (system || run->backend != NULL)) {
+        return "--system FILE and --backend say for which machine to explain: give --explain too";
+    }
+    return !of_machine && system && run->system_file == NULL ? "--system needs a FILE where there is a KERNEL" : NULL;
+}
+
 static int run_command(const kernels_arguments *arguments, void *payload) {
     const info_run run = {.terminal = payload,
                           .kernel = kernels_arguments_positional(arguments, 0),
                           .revision = kernels_arguments_text(arguments, "revision"),
                           .has_version = kernels_arguments_given(arguments, "version"),
                           .version = kernels_arguments_integer(arguments, "version", 0),
-                          .json = kernels_arguments_flag(arguments, "json")};
-    if (kernels_arguments_flag(arguments, "system")) {
-        if (run.kernel != NULL || run.revision != NULL || run.has_version) {
-            return fail_usage(arguments, run.terminal, "--system stands alone or with --json");
-        }
-        return kernels_info_system(run.terminal, run.json);
+                          .json = kernels_arguments_flag(arguments, "json"),
+                          .explain = kernels_arguments_flag(arguments, "explain"),
+                          .system_file = kernels_arguments_text(arguments, "system"),
+                          .backend = kernels_arguments_text(arguments, "backend")};
+    const char *contradiction = find_contradiction(&run, kernels_arguments_given(arguments, "system"));
+    if (contradiction != NULL) {
+        return fail_usage(arguments, run.terminal, contradiction);
     }
-    return run.kernel != NULL ? show(&run) : fail_usage(arguments, run.terminal, "argument KERNEL is missing");
+    return run.kernel != NULL ? show(&run) : kernels_info_system(run.terminal, run.system_file, run.json);
 }
 
 static const kernels_option options[] = {
@@ -393,10 +459,22 @@ static const kernels_option options[] = {
      .value_name = "N",
      .help = "Version on the Hub (default: the newest)."},
     {.name = "json", .type = KERNELS_OPTION_FLAG, .help = "Print a JSON object."},
-    {.name = "system",
+    {.name = "explain",
      .type = KERNELS_OPTION_FLAG,
      .exact_name = true,
-     .help = "Print what this machine is and where plugins are looked for, instead of a kernel."},
+     .help = "Also print which build variant this machine gets and why, why it does not get the others, which other "
+             "versions fit it, and what it is."},
+    {.name = "backend",
+     .type = KERNELS_OPTION_TEXT,
+     .value_name = "NAME",
+     .exact_name = true,
+     .help = "With --explain: for this backend (default: the detected one)."},
+    {.name = "system",
+     .type = KERNELS_OPTION_MAYBE,
+     .value_name = "FILE",
+     .exact_name = true,
+     .help = "Without a KERNEL: print what this machine is, where each fact is known from and where plugins are looked "
+             "for; with --json as a file that --system reads. With --explain: for the machine that FILE describes."},
     {0},
 };
 
@@ -411,6 +489,10 @@ const kernels_command kernels_command_info = {
     .description = "A folder on this machine wins over a repository of the same name.",
     .options = options,
     .positionals = positionals,
-    .examples = "kernels info kernels-community/relu\nkernels info ./my-kernel --json\nkernels info --system\n",
+    .examples = "kernels info kernels-community/relu\n"
+                "kernels info ./my-kernel --json\n"
+                "kernels info --system\n"
+                "kernels info kernels-community/relu --version 1 --explain\n"
+                "kernels info kernels-community/relu --explain --system other-machine.json\n",
     .run = run_command,
 };

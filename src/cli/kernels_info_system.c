@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/kernels_info_system.h"
 
+#include <stdio.h>
+
 #include "base/error.h"
 #include "base/json_writer.h"
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/view.h"
-#include "kernels/resolve.h"
+#include "resolve/system_json.h"
 #include "runtime/pjrt.h"
 
 typedef struct plugin_search {
@@ -20,25 +22,61 @@ static void search(const kernels_system *system, plugin_search *plugin) {
     (void)kernels_pjrt_plugin_search(plugin->platform, &options, &plugin->path, &plugin->trace, NULL);
 }
 
-static const char *or_null(const char *text) { return text[0] != '\0' ? text : NULL; }
+/* ---- for people ---- */
 
-static void add_line(kernels_buffer *out, const char *label, const char *value) {
-    kernels_buffer_printf(out, "%s: %s\n", label, value[0] != '\0' ? value : "-");
+static void add_fact(kernels_buffer *out, const char *indent, const char *label, const char *value,
+                     const char *origin) {
+    kernels_buffer_printf(out, "%s%s: %s", indent, label, value[0] != '\0' ? value : "-");
+    if (value[0] != '\0' && origin[0] != '\0') {
+        kernels_buffer_printf(out, " (%s)", origin);
+    }
+    kernels_buffer_add_char(out, '\n');
+}
+
+static void add_backends(const kernels_system *system, const char *indent, kernels_buffer *out) {
+    char text[64];
+    kernels_system_backend_text(system, text);
+    add_fact(out, indent, system->needs_torch ? "Backend, the best guess" : "Backend", text, system->backend_reason);
+    if (system->has_alternative) {
+        const kernels_system other = {.backend = system->alternative, .backend_version = system->alternative_version};
+        kernels_system_backend_text(&other, text);
+        add_fact(out, indent, "Other backend", text, "when asked for by name");
+    }
+}
+
+void kernels_info_print_facts(const kernels_system *system, const char *indent, kernels_buffer *out) {
+    const struct {
+        const char *label, *value;
+        kernels_fact fact;
+    } facts[] = {
+        {"TPU", system->tpu_generation, KERNELS_FACT_TPU_GENERATION},
+        {"GPU architectures", system->gpu_architectures, KERNELS_FACT_GPU_ARCHITECTURES},
+        {"glibc", system->glibc, KERNELS_FACT_GLIBC},
+        {"Python", system->python, KERNELS_FACT_PYTHON},
+        {"Python packages", system->site_packages, KERNELS_FACT_SITE_PACKAGES},
+        {"torch", system->torch_text, KERNELS_FACT_TORCH},
+        {"tvm-ffi", system->tvm_ffi_text, KERNELS_FACT_TVM_FFI},
+    };
+    char platform[sizeof system->cpu + sizeof system->os];
+    (void)snprintf(platform, sizeof platform, "%s-%s", system->cpu, system->os);
+    add_fact(out, indent, "Platform", platform, system->origins[KERNELS_FACT_PLATFORM]);
+    add_backends(system, indent, out);
+    for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++) {
+        add_fact(out, indent, facts[i].label, facts[i].value, system->origins[facts[i].fact]);
+    }
+    if (system->torch_cxx11_abi != KERNELS_CXX11_ABI_NONE) {
+        add_fact(out, indent, "C++11 ABI of torch", system->torch_cxx11_abi == KERNELS_CXX11_ABI_NEW ? "yes" : "no",
+                 system->origins[KERNELS_FACT_TORCH_CXX11_ABI]);
+    }
+    if (system->free_threaded) {
+        add_fact(out, indent, "Free-threaded Python", "yes", system->origins[KERNELS_FACT_PYTHON]);
+    }
 }
 
 static void print_text(const kernels_system *system, const plugin_search *plugins, size_t count, kernels_buffer *out) {
-    char backend[64];
-    kernels_system_backend_text(system, backend);
     kernels_buffer_printf(out, "libkernels: %s (behaves as kernels %s)\n", kernels_library_version(),
                           kernels_compatible_version());
-    kernels_buffer_printf(out, "Platform: %s-%s\n", system->cpu, system->os);
-    kernels_buffer_printf(out, "Backend: %s (%s)\n", backend, system->backend_reason);
-    add_line(out, "TPU", system->tpu_generation);
-    add_line(out, "glibc", system->glibc);
-    add_line(out, "Python", system->python);
-    add_line(out, "Python packages", system->site_packages);
-    add_line(out, "torch", system->torch_text);
-    add_line(out, "tvm-ffi", system->tvm_ffi_text);
+    kernels_info_print_facts(system, "", out);
     for (size_t i = 0; i < count; i++) {
         kernels_buffer_printf(out, "\nPJRT plugin for %s: %s\n", plugins[i].platform,
                               plugins[i].path != NULL ? plugins[i].path : "not found");
@@ -49,6 +87,8 @@ static void print_text(const kernels_system *system, const plugin_search *plugin
         }
     }
 }
+
+/* ---- for programs ---- */
 
 static void write_text(kernels_json_writer *writer, const char *key, const char *value) {
     kernels_json_key(writer, key);
@@ -72,25 +112,12 @@ static void write_plugin(kernels_json_writer *writer, const plugin_search *plugi
 
 static void print_json(const kernels_system *system, const plugin_search *plugins, size_t count, kernels_buffer *out) {
     kernels_json_writer writer;
-    char backend[64];
-    kernels_system_backend_text(system, backend);
     kernels_json_writer_init(&writer, out, 2, true);
     kernels_json_begin_object(&writer);
     write_text(&writer, "libkernels", kernels_library_version());
     write_text(&writer, "kernels", kernels_compatible_version());
-    write_text(&writer, "cpu", system->cpu);
-    write_text(&writer, "os", system->os);
-    write_text(&writer, "backend", kernels_backend_name(system->backend));
-    write_text(&writer, "backend_variant", backend);
-    write_text(&writer, "backend_reason", system->backend_reason);
-    kernels_json_key(&writer, "backend_is_guess");
-    kernels_json_boolean(&writer, system->needs_torch);
-    write_text(&writer, "tpu", or_null(system->tpu_generation));
-    write_text(&writer, "glibc", or_null(system->glibc));
-    write_text(&writer, "python", or_null(system->python));
-    write_text(&writer, "site_packages", or_null(system->site_packages));
-    write_text(&writer, "torch", or_null(system->torch_text));
-    write_text(&writer, "tvm_ffi", or_null(system->tvm_ffi_text));
+    kernels_json_key(&writer, "system");
+    kernels_system_write(&writer, system);
     kernels_json_key(&writer, "plugins");
     kernels_json_begin_array(&writer);
     for (size_t i = 0; i < count; i++) {
@@ -101,10 +128,12 @@ static void print_json(const kernels_system *system, const plugin_search *plugin
     kernels_buffer_add_char(out, '\n');
 }
 
-int kernels_info_system(kernels_terminal *terminal, bool json) {
+int kernels_info_system(kernels_terminal *terminal, const char *system_file, bool json) {
     kernels_error error = KERNELS_ERROR_INIT;
     kernels_system system;
-    if (kernels_system_detect(NULL, &system, &error) != KERNELS_OK) {
+    kernels_status status = system_file != NULL ? kernels_system_read(system_file, &system, &error)
+                                                : kernels_system_detect(NULL, &system, &error);
+    if (status != KERNELS_OK) {
         return kernels_terminal_fail(terminal, &error);
     }
     plugin_search plugins[] = {{.platform = "tpu"}, {.platform = "cpu"}};

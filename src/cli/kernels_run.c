@@ -42,6 +42,7 @@ typedef struct run_state {
     kernels_function_options options;
     size_t repeat;
     bool json;
+    const char *system_file;
     kernels_kernel *kernel;
     kernels_function *function;
     kernels_run_input inputs[KERNELS_OPERANDS_MAX];
@@ -98,7 +99,8 @@ static kernels_status parse_target(run_target *target, kernels_error *error) {
 
 static kernels_status load_kernel(run_state *state, kernels_error *error) {
     kernels_context *context = NULL;
-    KERNELS_TRY(kernels_terminal_context_new(state->terminal, NULL, &context, error));
+    state->terminal->trust_remedy = "To run it nevertheless, pass --trust-remote-code.";
+    KERNELS_TRY(kernels_terminal_context_new_for(state->terminal, state->system_file, NULL, &context, error));
     const run_target *target = &state->target;
     kernels_status status = target->repo_id
                                 ? kernels_load(context, target->repo_id, &target->load, &state->kernel, error)
@@ -371,6 +373,7 @@ static int run_command(const kernels_arguments *arguments, void *payload) {
                     .payload = payload},
         .repeat = (size_t)kernels_arguments_integer(arguments, "repeat", 1),
         .json = kernels_arguments_flag(arguments, "json"),
+        .system_file = kernels_arguments_text(arguments, "system"),
     };
     kernels_error error = KERNELS_ERROR_INIT;
     kernels_status status = run_all(&state, &error);
@@ -408,6 +411,7 @@ static const kernels_option options[] = {
      .maximum = REPEAT_MAX,
      .help = "Call it N times (default 1); median and 99th percentile leave out the first, which compiles."},
     {.name = "json", .type = KERNELS_OPTION_FLAG, .exact_name = true, .help = "Print a JSON object."},
+    KERNELS_OPTION_SYSTEM,
     {.name = "strict",
      .type = KERNELS_OPTION_FLAG,
      .exact_name = true,

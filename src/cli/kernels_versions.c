@@ -138,7 +138,8 @@ static int run_command(const kernels_arguments *arguments, void *payload) {
                         .json = kernels_arguments_flag(arguments, "json"),
                         .out = KERNELS_BUFFER_INIT(KERNELS_BUFFER_DEFAULT_LIMIT)};
     kernels_error error = KERNELS_ERROR_INIT;
-    kernels_status status = kernels_terminal_context_new(run.terminal, NULL, &run.context, &error);
+    kernels_status status = kernels_terminal_context_new_for(run.terminal, kernels_arguments_text(arguments, "system"),
+                                                             NULL, &run.context, &error);
     if (status != KERNELS_OK) {
         return kernels_terminal_fail(run.terminal, &error);
     }
@@ -153,6 +154,7 @@ static int run_command(const kernels_arguments *arguments, void *payload) {
 
 static const kernels_option options[] = {
     {.name = "json", .type = KERNELS_OPTION_FLAG, .exact_name = true, .help = "Print a JSON list."},
+    KERNELS_OPTION_SYSTEM,
     {0},
 };
 

@@ -2,7 +2,8 @@
 /*
  * Is the publisher of a kernel trusted? Only the Hub's answer counts. A positive one is remembered in the process, and
  * for a day in a file of the user (never in the shared cache, into which others may write); what the file says is good
- * enough for what is in the cache already, not for anything that has to be downloaded (hub.h).
+ * enough for what is in the cache already, not for anything that has to be downloaded (hub.h). How a user who trusts
+ * the publisher nevertheless can say so is not known here: whoever shows KERNELS_UNTRUSTED adds it.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -118,10 +119,8 @@ static kernels_status fail_unverified(kernels_status status, const char *publish
     if (status == KERNELS_INTERRUPTED || status == KERNELS_NO_MEMORY || status == KERNELS_MISSING_DEPENDENCY) {
         return status;
     }
-    kernels_wrap(error, status,
-                 "could not verify publisher trust status of '%s' for the kernel '%s'; to run it nevertheless, "
-                 "pass trust_remote_code=True",
-                 publisher, repo_id);
+    kernels_wrap(error, status, "could not verify publisher trust status of '%s' for the kernel '%s'", publisher,
+                 repo_id);
     if (error) {
         error->status = KERNELS_UNTRUSTED;
     }
@@ -144,10 +143,7 @@ kernels_status kernels_hub_check_publisher(kernels_hub *hub, const char *repo_id
     }
     if (!trusted) {
         remove_record(hub, publisher);
-        return kernels_fail(error, KERNELS_UNTRUSTED,
-                            "the kernel '%s' is not from a trusted publisher; to run it nevertheless, pass "
-                            "trust_remote_code=True",
-                            repo_id);
+        return kernels_fail(error, KERNELS_UNTRUSTED, "the kernel '%s' is not from a trusted publisher", repo_id);
     }
     keep_known(hub, publisher);
     write_record(hub, publisher);

@@ -265,14 +265,14 @@ kernels_status kernels_system_read(const char *path, kernels_system *system, ker
 static void write_version(kernels_json_writer *writer, const kernels_version *version) {
     char text[KERNELS_VERSION_TEXT_SIZE];
     kernels_version_print(version, text);
-    kernels_json_text(writer, version->count > 0 ? text : NULL);
+    kernels_json_text(writer, text);
 }
 
 static void write_value(kernels_json_writer *writer, const member_row *row, const kernels_system *system) {
     const void *member = (const char *)system + row->offset;
     switch (row->kind) {
     case KIND_TEXT:
-        kernels_json_text(writer, *(const char *)member != '\0' ? member : NULL);
+        kernels_json_text(writer, member);
         break;
     case KIND_VERSION:
         write_version(writer, member);
@@ -281,14 +281,10 @@ static void write_value(kernels_json_writer *writer, const member_row *row, cons
         kernels_json_boolean(writer, *(const bool *)member);
         break;
     case KIND_ABI:
-        if (system->torch_cxx11_abi == KERNELS_CXX11_ABI_NONE) {
-            kernels_json_null(writer);
-        } else {
-            kernels_json_boolean(writer, system->torch_cxx11_abi == KERNELS_CXX11_ABI_NEW);
-        }
+        kernels_json_boolean(writer, system->torch_cxx11_abi == KERNELS_CXX11_ABI_NEW);
         break;
     case KIND_OTHER:
-        kernels_json_text(writer, system->has_alternative ? kernels_backend_name(system->alternative) : NULL);
+        kernels_json_text(writer, kernels_backend_name(system->alternative));
         break;
     case KIND_BACKEND:
         kernels_json_text(writer, kernels_backend_name(system->backend));
@@ -296,11 +292,34 @@ static void write_value(kernels_json_writer *writer, const member_row *row, cons
     }
 }
 
+/* A flag is always known. */
+static bool has_value(const member_row *row, const kernels_system *system) {
+    const void *member = (const char *)system + row->offset;
+    switch (row->kind) {
+    case KIND_TEXT:
+        return *(const char *)member != '\0';
+    case KIND_VERSION:
+        return ((const kernels_version *)member)->count > 0;
+    case KIND_ABI:
+        return system->torch_cxx11_abi != KERNELS_CXX11_ABI_NONE;
+    case KIND_OTHER:
+        return system->has_alternative;
+    case KIND_FLAG:
+    case KIND_BACKEND:
+        return true;
+    }
+    return true;
+}
+
 void kernels_system_write(kernels_json_writer *writer, const kernels_system *system) {
     kernels_json_begin_object(writer);
     for (size_t i = 0; i < ROW_COUNT; i++) {
         const char *origin = rows[i].fact == NO_FACT ? "" : system->origins[rows[i].fact];
         kernels_json_key(writer, rows[i].key);
+        if (!has_value(&rows[i], system)) {
+            kernels_json_null(writer);
+            continue;
+        }
         if (origin[0] == '\0') {
             write_value(writer, &rows[i], system);
             continue;
