@@ -40,6 +40,8 @@ static PyObject *exception_class(kernels_status status) {
     case KERNELS_RATE_LIMITED:
     case KERNELS_OFFLINE:
         return PyExc_ConnectionError;
+    case KERNELS_INTEGRITY: /* the released package's class for a file of another size */
+        return PyExc_OSError;
     case KERNELS_VERSION_NOT_FOUND:
     case KERNELS_SPECIALISATION_NOT_FOUND:
     case KERNELS_MISMATCH:

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from kernels._rust import KernelDependency, KernelLocks, KernelPaths, KernelVersion, Metadata
 from kernels.hf_hub import HubApi, RepoInfo, _as_api, _trusted
 
-_checked: set = set()  # of (folder, commit, ref): installed and checked before in this process
+_checked: set = set()  # of (folder, ref): installed and checked before in this process
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ class RemoteKernel:
     metadata: Metadata
     variant: Any  # ArchVariant or NoarchVariant
     _found: Any = field(default=None, repr=False, compare=False)  # _native.Found
+    _trust: Any = field(default=True, repr=False, compare=False)
 
     @property
     def variant_str(self) -> str:
@@ -33,16 +34,13 @@ class RemoteKernel:
 
     def install(self, *, api: HubApi) -> "LocalKernel":
         """Fetches the files that the cache lacks and checks each; the kernel on this machine."""
-        commit, ref, folder = self._location(api)
-        path = _install(_as_api(api).context(), self.repo_id, commit, folder, ref, self._found and self._found.path)
-        return LocalKernel(path, self.metadata, self)
-
-    def _location(self, api) -> tuple:
-        """(commit, ref, name of the folder)"""
+        context = _as_api(api).context()
         if self._found is not None:
-            return self._found.commit, self._found.ref, self._found.variant
-        commit = _as_api(api).context().commit(self.repo_id, revision=self.revision)
-        return commit, self.revision if commit != self.revision else None, self.variant.directory
+            return LocalKernel(_install(context, self._found, self._trust), self.metadata, self)
+        commit = context.commit(self.repo_id, revision=self.revision)
+        ref = self.revision if commit != self.revision else None
+        path = context.install(self.repo_id, commit, self.variant.directory, ref=ref, trust=self._trust)
+        return LocalKernel(Path(path), self.metadata, self)
 
 
 @dataclass(frozen=True)
@@ -67,22 +65,20 @@ class LocalKernel:
 
     def install(self, *, api: HubApi) -> "LocalKernel":
         """Itself. What comes from the cache of the Hub is checked."""
-        found = self._found
-        if found is not None:
-            context = _as_api(api).context(cache_only=True)
-            _install(context, found.repo_id, found.commit, found.variant, None, found.path)
+        if self._found is not None:
+            _install(_as_api(api).context(cache_only=True), self._found, True)
         return self
 
 
-def _install(context, repo_id, commit, variant, ref, path) -> Path:
-    """Files are checked once in a process, for as long as they stay the files of a kernel that is loaded."""
+def _install(context, found, trust) -> Path:
+    """What is loaded already is not checked again: its files are not read any more."""
     from kernels.importer import _is_loaded
 
-    if path is not None and (path, commit, ref) in _checked and _is_loaded(path):
+    if found.path is None or (found.path, found.ref) not in _checked or not _is_loaded(found.path):
+        path = context.install(found.repo_id, found.commit, found.variant, ref=found.ref, trust=trust)
+        _checked.add((path, found.ref))
         return Path(path)
-    path = context.install(repo_id, commit, variant, ref=ref)
-    _checked.add((path, commit, ref))
-    return Path(path)
+    return Path(found.path)
 
 
 # ---- looking a kernel up ----
@@ -112,7 +108,8 @@ def _find_remote(api, repo_id, backend, trust, hint=True, **which) -> RemoteKern
 
     found = _as_api(api).context().find(repo_id, backend=backend, trust=trust, hint=hint, **which)
     metadata = Metadata.from_bytes(found.metadata)
-    return RemoteKernel(repo_id, which.get("revision") or found.commit, metadata, parse_variant(found.variant), found)
+    revision = found.commit if "commit" in which else which.get("revision", found.commit)
+    return RemoteKernel(repo_id, revision, metadata, parse_variant(found.variant), found, trust)
 
 
 def _find_cached(api, repo_id, backend, trust, **which) -> LocalKernel:
@@ -207,7 +204,7 @@ class LockedHubResolver(_Locked):
 
     def resolve(self, *, api: HubApi, backend: str | None, kernel: KernelDependency) -> RemoteKernel:
         commit = _locked_revision(self.kernel_locks, kernel)
-        return _find_remote(api, kernel.repo_id, backend, self.trust_remote_code, commit=commit)
+        return _find_remote(api, kernel.repo_id, backend, self.trust_remote_code, commit=commit, **_which(kernel))
 
 
 @dataclass
@@ -217,7 +214,7 @@ class LockedHubCacheResolver(_Locked):
     def resolve(self, *, api: HubApi, backend: str | None, kernel: KernelDependency) -> LocalKernel:
         commit = _locked_revision(self.kernel_locks, kernel)
         try:
-            return _find_cached(api, kernel.repo_id, backend, self.trust_remote_code, commit=commit)
+            return _find_cached(api, kernel.repo_id, backend, self.trust_remote_code, commit=commit, **_which(kernel))
         except FileNotFoundError as error:
             if getattr(error, "status", None) == "NOT_CACHED":
                 error.args = (f"{error.args[0]}\nThe kernel is locked but was not downloaded: run "

@@ -172,6 +172,9 @@ static kernels_status check_files(const kernels_load_node *node, const kernels_l
     size_t count = 0;
     for (size_t i = 0; i < listing->count; i++) {
         bool intact = true;
+        if (is_byte_code(kernels_view_of(listing->entries[i].path))) {
+            continue; /* Python writes it beside the sources */
+        }
         KERNELS_TRY(check_file(node, listing->entries[i].path, &intact, error));
         if (!intact && count++ < NAMED_FILES) {
             kernels_buffer_printf(&damaged, "\n%s", listing->entries[i].path);
