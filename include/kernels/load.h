@@ -170,6 +170,12 @@ KERNELS_API kernels_status kernels_install(kernels_context *context, const char 
 KERNELS_API kernels_status kernels_install_all(kernels_context *context, const char *repo_id, const char *commit,
                                                const char *ref, const kernels_load_options *options, char **path,
                                                kernels_error *error);
+/* Files below a folder of the commit that is no build variant ("benchmarks"): fetched where the cache lacks them, each
+ * checked against its id on the way. The publisher must be trusted, whatever the cache has. path receives the folder,
+ * heap text. Looks at: trust, cache_only. KERNELS_ENTRY_NOT_FOUND: there is none. */
+KERNELS_API kernels_status kernels_install_folder(kernels_context *context, const char *repo_id, const char *commit,
+                                                  const char *folder, const kernels_load_options *options, char **path,
+                                                  kernels_error *error);
 /* Checks the files of a variant folder against the digest of its metadata.json; *has_digest false: it has none, and
  * nothing was checked. */
 KERNELS_API kernels_status kernels_verify_folder(kernels_context *context, const char *path, bool *has_digest,

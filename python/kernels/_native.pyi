@@ -23,7 +23,7 @@ class System(TypedDict):
     macos: str | None
     free_threaded: bool
     glibc: str | None
-    python: str | None  # "3.11"
+    python: str | None  # "3.11.2"
     site_packages: str | None
     tpu_generation: str | None
     gpu_architectures: str | None  # as sysfs tells them: "gfx90a, gfx942", "9.0"
@@ -55,6 +55,9 @@ def variant_parse(
 def resolve_variants(system: System, names: list[str], in_order: bool = False) -> list[tuple[str, str | None]]:
     """All candidates in order of preference: (name as given, None when accepted, else the reason). Names that are no variant
     names are skipped; the result does not depend on the order of names, unless in_order: then equals stay in that order."""
+
+def python_dependency_find(name: str, backend: str) -> list[tuple[str, str | None]] | None:
+    """(package, module that must be found) of a name of python-depends; None: general and backend's table lack it."""
 
 # ---- _native_load.c ----
 
@@ -104,6 +107,9 @@ class Context:
     def install_all(self, repo_id: str, commit: str, *, ref: str | None = None) -> str:
         """The same for all of build/; that folder."""
 
+    def install_folder(self, repo_id: str, commit: str, folder: str) -> str:
+        """Files below a folder that is no variant ("benchmarks"), once the publisher is known to be trusted; that folder."""
+
     def verify(self, path: str) -> bool:
         """Checks the files of a variant folder against the digest of its metadata.json; False: it has none."""
 
@@ -130,6 +136,44 @@ class Found:
     path: str | None  # the variant folder; None: not fetched yet
     metadata: bytes  # metadata.json
     decisions: list[tuple[str, str | None]]
+
+# ---- _native_layer.c ----
+
+_Entry = tuple[str, str | None, tuple[int, int] | None, tuple[tuple[int, object], ...]]
+"""Layer, device (None: only that the layer is known), capability range, (mode, repository) pairs."""
+
+class LayerMapping:
+    """Which repository stands in for a layer. Usable by any number of threads at the same time."""
+
+    def copy(self) -> LayerMapping:
+        """Later changes of either are not seen by the other. Costs no more than a pointer."""
+
+    def register(self, entries: tuple[_Entry, ...], clear: bool) -> None:
+        """All of them or, with a ValueError, none. clear: what was there before is forgotten at the same moment."""
+
+    def find(
+        self, layer: str, device: str, capability: int | None, mode: int
+    ) -> tuple[None, None, int, object] | tuple[str, str, int, None]:
+        """(None, None, registered mode, repository), or (reason, message, 0, None) with reason "no_layer", "no_device",
+        "no_properties", "no_mode" or "bad_mode"."""
+
+    def choices(
+        self, layer: str, device: str, capability: int | None
+    ) -> tuple[str | None, tuple[tuple[int, object], ...]]:
+        """(None, all (mode, repository) for that capability), or (reason, ())."""
+
+    def entries(self) -> list[_Entry]:
+        """All there is, by layer, device and range."""
+
+def mode_union(a: int, b: int) -> int: ...
+def mode_order(requested: int) -> tuple[int, ...]: ...
+def mode_is_reachable(registered: int) -> bool: ...
+def mode_check_request(requested: int) -> None: ...
+def layer_check(registered: int, requested: int, can_torch_compile: bool, has_backward: bool) -> str | None:
+    """None: it fits; else "lacks_backward", "lacks_compile" (mistakes of the registration), "cannot_serve_mode"."""
+
+def device_types() -> tuple[str, ...]: ...
+def tpu_generation_number(generation: str | None) -> int | None: ...
 
 # ---- _native.c, _native_data.c: see native.py and _rust.py ----
 

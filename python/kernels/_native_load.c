@@ -507,6 +507,21 @@ static PyObject *context_install_all(PyObject *object, PyObject *arguments, PyOb
     Py_END_ALLOW_THREADS return status ? leave_failed(self, &error) : leave_with_path(self, path);
 }
 
+static PyObject *context_install_folder(PyObject *object, PyObject *arguments) {
+    context_object *self = (context_object *)object;
+    const kernels_load_options options = {.for_python = true};
+    const char *repo_id, *commit, *folder;
+    if (!PyArg_ParseTuple(arguments, "sss:install_folder", &repo_id, &commit, &folder) || !enter(self)) {
+        return NULL;
+    }
+    char *path = NULL;
+    kernels_error error = KERNELS_ERROR_INIT;
+    kernels_status status;
+    Py_BEGIN_ALLOW_THREADS status =
+        kernels_install_folder(self->context, repo_id, commit, folder, &options, &path, &error);
+    Py_END_ALLOW_THREADS return status ? leave_failed(self, &error) : leave_with_path(self, path);
+}
+
 static PyObject *context_verify(PyObject *object, PyObject *argument) {
     context_object *self = (context_object *)object;
     PyObject *path;
@@ -731,6 +746,8 @@ static PyMethodDef context_methods[] = {
     METHOD("find_folder", context_find_folder, "find_folder(path, *, backend) -> Found"),
     METHOD("install", context_install, "install(repo_id, commit, variant, *, ref, trust) -> the variant folder"),
     METHOD("install_all", context_install_all, "install_all(repo_id, commit, *, ref) -> the folder build/"),
+    {"install_folder", context_install_folder, METH_VARARGS,
+     "install_folder(repo_id, commit, folder) -> that folder, of a trusted publisher"},
     {"verify", context_verify, METH_O, "verify(path) -> was there a digest to check the files against?"},
     METHOD("versions", context_versions, "versions(repo_id, *, cache_only) -> [(version, commit), ...]"),
     METHOD("commit", context_commit, "commit(repo_id, *, version, revision, cache_only) -> commit"),
