@@ -44,7 +44,7 @@ typedef struct kernels_system {
     kernels_version macos;   /* count 0 = not macOS */
     bool free_threaded;
     char glibc[32];
-    char python[32];          /* "3.11", "" = no interpreter known */
+    char python[32];          /* "3.11" or, where known, "3.11.2"; "" = no interpreter known */
     char site_packages[4096]; /* "" = none */
     char tpu_generation[16];  /* "v4", "v5e", ... from PCI; "" = no TPU */
     char backend_reason[256]; /* where the backend comes from, for people */

@@ -103,7 +103,7 @@ def _detect_from_files() -> dict:
         _note_cuda_runtime(found)
         _from_files = state, found
     found = dict(found, origins=dict(found["origins"]))
-    found["python"] = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    found["python"] = sys.version.split()[0].rstrip("+")
     found["free_threaded"] = is_free_threaded()
     found["origins"]["python"] = "the running interpreter"
     found["origins"]["site_packages"] = "sys.path"

@@ -58,8 +58,8 @@ static kernels_status find_token(kernels_hub *hub, const kernels_hub_options *op
 
 static kernels_status make_http(kernels_hub *hub, const kernels_hub_options *options, kernels_error *error) {
     kernels_buffer agent = KERNELS_BUFFER_INIT(USER_AGENT_LIMIT);
-    kernels_user_agent_build(&agent, kernels_compatible_version(), options->user_agent, !hub->config.no_telemetry,
-                             hub->config.origin);
+    kernels_user_agent_build(&agent, kernels_compatible_version(), options->client, options->user_agent,
+                             !hub->config.no_telemetry, hub->config.origin);
     hub->user_agent = kernels_buffer_take(&agent);
     if (!hub->user_agent) {
         return kernels_fail_no_memory(error);

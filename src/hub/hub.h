@@ -30,6 +30,7 @@ typedef struct kernels_hub_options {
     bool online;                  /* whatever the environment says of offline mode; offline wins */
     bool telemetry, no_telemetry; /* neither: the environment decides what the user agent tells; no_telemetry wins */
     const char *user_agent;       /* complete library part, NULL = kernels/<version> */
+    const char *client;           /* entries that are sent without telemetry too ("python/3.12.4"); NULL = none */
     kernels_progress_function *progress;
     kernels_log_function *log;
     void *payload; /* for both callbacks */

@@ -39,9 +39,10 @@ static void add_entries(kernels_buffer *out, kernels_view text) {
     }
 }
 
-void kernels_user_agent_build(kernels_buffer *out, const char *version, const char *library_part, bool telemetry,
-                              const char *origin) {
+void kernels_user_agent_build(kernels_buffer *out, const char *version, const char *client, const char *library_part,
+                              bool telemetry, const char *origin) {
     kernels_buffer_printf(out, "kernels/%s", version);
+    add_entries(out, kernels_view_of(client));
     if (telemetry) {
         add_entries(out, kernels_view_of(library_part));
     }

@@ -31,7 +31,13 @@ static bool forward_cancelled(void *payload) {
 }
 
 static kernels_status open_hub(kernels_context *context, const kernels_context_options *options, kernels_error *error) {
+    KERNELS_CLEANUP(kernels_cleanup_buffer) kernels_buffer client = KERNELS_BUFFER_INIT(WARNING_LIMIT);
     KERNELS_CLEANUP(kernels_cleanup_buffer) kernels_buffer agent = KERNELS_BUFFER_INIT(WARNING_LIMIT);
+    kernels_system_client(&context->system, &client);
+    KERNELS_TRY(kernels_buffer_status(&client, error));
+    if (client.size > 0 && context->system.torch_text[0] != '\0') { /* clients in Python name torch before all else */
+        kernels_buffer_printf(&agent, "torch/%s; ", context->system.torch_text);
+    }
     if (options->user_agent != NULL && options->user_agent[0] != '\0') {
         kernels_buffer_printf(&agent, "%s; ", options->user_agent);
     }
@@ -46,6 +52,7 @@ static kernels_status open_hub(kernels_context *context, const kernels_context_o
         .telemetry = options->telemetry,
         .no_telemetry = options->no_telemetry,
         .user_agent = kernels_buffer_text(&agent),
+        .client = kernels_buffer_text(&client),
         .progress = forward_progress,
         .log = forward_log,
         .cancelled = forward_cancelled,
