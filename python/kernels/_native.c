@@ -28,17 +28,9 @@ static PyObject *exception_class(kernels_status status) {
         return PyExc_KeyboardInterrupt;
     case KERNELS_PERMISSION:
         return PyExc_PermissionError;
-    case KERNELS_AUTHENTICATION:
-    case KERNELS_FORBIDDEN:
-    case KERNELS_GATED_REPOSITORY:
-    case KERNELS_TOKEN_NOT_FOUND:
-        return PyExc_PermissionError;
     case KERNELS_TIMEOUT:
         return PyExc_TimeoutError;
-    case KERNELS_NETWORK:
-    case KERNELS_HTTP:
-    case KERNELS_RATE_LIMITED:
-    case KERNELS_OFFLINE:
+    case KERNELS_NETWORK: /* other failures of the Hub: kernels.errors */
         return PyExc_ConnectionError;
     case KERNELS_INTEGRITY: /* the released package's class for a file of another size */
         return PyExc_OSError;
@@ -49,10 +41,6 @@ static PyObject *exception_class(kernels_status status) {
         return PyExc_ValueError;
     case KERNELS_FUNCTION_NOT_FOUND:
         return PyExc_AttributeError;
-    case KERNELS_REPOSITORY_NOT_FOUND:
-    case KERNELS_REVISION_NOT_FOUND:
-    case KERNELS_ENTRY_NOT_FOUND:
-        return PyExc_FileNotFoundError;
     default:
         break;
     }
@@ -61,7 +49,6 @@ static PyObject *exception_class(kernels_status status) {
     case KERNELS_CATEGORY_DATA:
         return PyExc_ValueError;
     case KERNELS_CATEGORY_SYSTEM:
-    case KERNELS_CATEGORY_HUB:
         return PyExc_OSError;
     case KERNELS_CATEGORY_NOT_FOUND:
         return PyExc_FileNotFoundError;
@@ -92,23 +79,50 @@ PyObject *kernels_python_error_text(const kernels_error *error) {
     return text;
 }
 
-void *kernels_python_raise_as(PyObject *class, kernels_error *error) {
-    if (!PyErr_Occurred()) {
-        PyObject *message = kernels_python_error_text(error);
-        PyObject *exception = message ? PyObject_CallFunctionObjArgs(class, message, NULL) : NULL;
-        PyObject *status = PyUnicode_FromString(kernels_status_name(error->status));
-        if (exception && status && PyObject_SetAttrString(exception, "status", status) == 0) {
-            PyErr_SetObject(class, exception);
-        }
-        Py_XDECREF(status);
-        Py_XDECREF(exception);
-        Py_XDECREF(message);
+/* Takes over the reference to exception, which may be NULL with an exception set. */
+static void *raise_exception(PyObject *exception, kernels_error *error) {
+    PyObject *status = exception ? PyUnicode_FromString(kernels_status_name(error->status)) : NULL;
+    if (status && PyObject_SetAttrString(exception, "status", status) == 0) {
+        PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
     }
+    Py_XDECREF(status);
+    Py_XDECREF(exception);
     kernels_error_dispose(error);
     return NULL;
 }
 
+void *kernels_python_raise_as(PyObject *class, kernels_error *error) {
+    PyObject *message = PyErr_Occurred() ? NULL : kernels_python_error_text(error);
+    PyObject *exception = message ? PyObject_CallFunctionObjArgs(class, message, NULL) : NULL;
+    Py_XDECREF(message);
+    return raise_exception(exception, error);
+}
+
+/* What kernels.errors makes of a failure of the Hub: None when Python has a class for it. */
+static PyObject *hub_exception(const kernels_error *error) {
+    const kernels_error *answer = error; /* the failure that knows the answer may lie below others */
+    while (answer->http_status == 0 && answer->cause) {
+        answer = answer->cause;
+    }
+    const char *subject = answer->http_status != 0 ? answer->subject : error->subject;
+    PyObject *module = PyImport_ImportModule("kernels.errors");
+    PyObject *message = module ? kernels_python_error_text(error) : NULL;
+    PyObject *made = message ? PyObject_CallMethod(module, "make", "sOiz", kernels_status_name(error->status), message,
+                                                   answer->http_status, subject)
+                             : NULL;
+    Py_XDECREF(message);
+    Py_XDECREF(module);
+    return made;
+}
+
 void *kernels_python_raise(kernels_error *error) {
+    if (!PyErr_Occurred() && kernels_status_category(error->status) == KERNELS_CATEGORY_HUB) {
+        PyObject *made = hub_exception(error);
+        if (made != Py_None) {
+            return raise_exception(made, error);
+        }
+        Py_DECREF(made);
+    }
     return kernels_python_raise_as(exception_class(error->status), error);
 }
 
@@ -720,14 +734,16 @@ static bool function_open(function_object *made, const kernels_kernel *kernel, c
 
 static PyObject *kernel_function(PyObject *self, PyObject *arguments) {
     const module_state *state = PyModule_GetState(PyType_GetModule(Py_TYPE(self)));
-    const char *name, *plugin, *site_packages;
+    const char *name, *plugin, *site_packages, *platform = NULL;
     int strict;
     PyObject *share, *warn;
-    if (!PyArg_ParseTuple(arguments, "szzpOO:function", &name, &plugin, &site_packages, &strict, &share, &warn)) {
+    if (!PyArg_ParseTuple(arguments, "szzpOO|z:function", &name, &plugin, &site_packages, &strict, &share, &warn,
+                          &platform)) {
         return NULL;
     }
     kernels_function_options options = {.plugin = plugin,
                                         .site_packages = site_packages,
+                                        .platform = platform,
                                         .strict = strict != 0,
                                         .warning = on_warning,
                                         .payload = warn};
@@ -750,7 +766,7 @@ static PyObject *kernel_function(PyObject *self, PyObject *arguments) {
 
 static PyMethodDef kernel_methods[] = {
     {"functions", kernel_functions, METH_NOARGS, "{name: ((platform, inputs, outputs), ...)}"},
-    {"function", kernel_function, METH_VARARGS, "function(name, plugin, site_packages, strict, share, warn)"},
+    {"function", kernel_function, METH_VARARGS, "function(name, plugin, site_packages, strict, share, warn, platform=None)"},
     {NULL, NULL, 0, NULL},
 };
 
