@@ -20,8 +20,9 @@ typedef enum kernels_build_message {
 } kernels_build_message;
 
 typedef enum kernels_build_environment {
-    KERNELS_BUILD_ENVIRONMENT_JAX,  /* the locked one with jax, jaxlib and libtpu */
-    KERNELS_BUILD_ENVIRONMENT_HOST, /* the interpreter on PATH, which must have jax */
+    KERNELS_BUILD_ENVIRONMENT_JAX,       /* the locked one with jax, jaxlib and libtpu */
+    KERNELS_BUILD_ENVIRONMENT_TORCH_TPU, /* that one, and torch and torch_tpu for the import check */
+    KERNELS_BUILD_ENVIRONMENT_HOST,      /* the interpreter on PATH, which must have jax */
 } kernels_build_environment;
 
 typedef struct kernels_builder_options {

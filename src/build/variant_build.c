@@ -10,6 +10,7 @@
 #include "base/process.h"
 #include "base/view.h"
 #include "build/environment.h"
+#include "build/import_check.h"
 #include "build/kernel_dir.h"
 #include "build/sources.h"
 #include "build/tpu_check.h"
@@ -84,12 +85,10 @@ static void show_progress(void *payload, const char *line) {
     }
 }
 
-static kernels_status provide_environment(kernels_variant_build *job, kernels_environment *environment,
-                                          kernels_error *error) {
-    if (job->options->environment == KERNELS_BUILD_ENVIRONMENT_HOST) {
-        return host_environment(environment, error);
-    }
+static kernels_status provide_environment(kernels_variant_build *job, const char *name,
+                                          kernels_environment *environment, kernels_error *error) {
     kernels_environment_options options = {
+        .name = name,
         .store = job->options->store,
         .licences = job->options->licences,
         .licence_count = job->options->licence_count,
@@ -168,7 +167,9 @@ static kernels_status do_tpu(kernels_variant_build *job, kernels_error *error) {
         return KERNELS_OK;
     }
     begin_step(job, "environment");
-    KERNELS_TRY(provide_environment(job, &environment, error));
+    KERNELS_TRY(job->options->environment == KERNELS_BUILD_ENVIRONMENT_HOST
+                    ? host_environment(&environment, error)
+                    : provide_environment(job, "jax", &environment, error));
     kernels_status status = export_aot(job, &environment, error);
     status = status ? status : check_tpu(job, &environment, error);
     kernels_environment_dispose(&environment);
@@ -187,12 +188,55 @@ static kernels_status check_metadata(kernels_variant_build *job, kernels_error *
     return KERNELS_OK;
 }
 
-/* Importing the package needs torch, which no environment here has; neuron and cann have no such check. */
+/* Neuron and cann have no such check. */
 static void skip_import_check(kernels_variant_build *job) {
     if (job->variant.backend != KERNELS_BACKEND_NEURON && job->variant.backend != KERNELS_BACKEND_CANN) {
         kernels_report_check(job->report, "import", KERNELS_CHECK_SKIPPED, "it needs torch");
         kernels_report_reason(job->report, "the import check was skipped: it needs torch");
     }
+}
+
+static kernels_status run_import_check(kernels_variant_build *job, const kernels_environment *environment,
+                                       kernels_error *error) {
+    KERNELS_CLEANUP_FREE char *variant_dir = kernels_path_absolute(job->variant_dir);
+    KERNELS_CLEANUP_FREE char *package = kernels_name_to_python(kernels_view_of(job->build->name));
+    KERNELS_CLEANUP_FREE char *detail = NULL;
+    if (!variant_dir || !package) {
+        return kernels_fail_no_memory(error);
+    }
+    kernels_import_check check = {
+        .python = environment->python,
+        .variant_dir = variant_dir,
+        .package = package,
+        .log = kernels_variant_log_add,
+        .payload = job->log,
+    };
+    KERNELS_TRY(kernels_import_check_run(&check, &detail, error));
+    kernels_report_check(job->report, "import", KERNELS_CHECK_PASSED, detail);
+    return KERNELS_OK;
+}
+
+static bool wants_torch(const kernels_variant_build *job) {
+    return job->variant.backend == KERNELS_BACKEND_TPU &&
+           job->options->environment == KERNELS_BUILD_ENVIRONMENT_TORCH_TPU;
+}
+
+/* Before all other work: its licences are asked for, and most of the time is spent, here. */
+static kernels_status provide_torch(kernels_variant_build *job, kernels_environment *torch, kernels_error *error) {
+    if (!wants_torch(job)) {
+        return KERNELS_OK;
+    }
+    begin_step(job, "environment");
+    return provide_environment(job, "torch-tpu", torch, error);
+}
+
+static kernels_status check_import(kernels_variant_build *job, const kernels_environment *torch, kernels_error *error) {
+    if (!wants_torch(job)) {
+        skip_import_check(job);
+        return KERNELS_OK;
+    }
+    begin_step(job, "import");
+    return run_import_check(job, torch, error);
 }
 
 static kernels_status hash(kernels_variant_build *job, kernels_error *error) {
@@ -204,10 +248,18 @@ static kernels_status hash(kernels_variant_build *job, kernels_error *error) {
     return KERNELS_OK;
 }
 
-kernels_status kernels_variant_build_run(kernels_variant_build *job, kernels_error *error) {
+static kernels_status run_steps(kernels_variant_build *job, const kernels_environment *torch, kernels_error *error) {
     KERNELS_TRY(copy_package(job, error));
     KERNELS_TRY(do_tpu(job, error));
     KERNELS_TRY(check_metadata(job, error));
-    skip_import_check(job);
+    KERNELS_TRY(check_import(job, torch, error));
     return hash(job, error);
+}
+
+kernels_status kernels_variant_build_run(kernels_variant_build *job, kernels_error *error) {
+    kernels_environment torch = {0};
+    kernels_status status = provide_torch(job, &torch, error);
+    status = status ? status : run_steps(job, &torch, error);
+    kernels_environment_dispose(&torch);
+    return status;
 }

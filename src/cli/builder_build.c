@@ -7,15 +7,15 @@
 #include "build/engine.h"
 #include "cli/builder_commands.h"
 
-static const char *const environments[] = {"jax", "host", NULL};
+static const char *const environments[] = {"jax", "torch-tpu", "host", NULL};
 
 #define COMMON_OPTIONS                                                                                          \
     {.name = "env",                                                                                             \
      .type = KERNELS_OPTION_CHOICE,                                                                             \
      .value_name = "ENV",                                                                                       \
      .choices = environments,                                                                                   \
-     .help = "where jax comes from to export TPU kernels: the locked environment `jax` (default), or the "      \
-             "interpreter on PATH (`host`)"},                                                                   \
+     .help = "where jax comes from to export TPU kernels: the locked environment `jax` (default), `torch-tpu` " \
+             "(the same, and TPU kernels are imported with torch), or the interpreter on PATH (`host`)"},       \
         {.name = "accept-licence",                                                                              \
          .type = KERNELS_OPTION_LIST,                                                                           \
          .value_name = "NAME",                                                                                  \
@@ -55,16 +55,25 @@ static void show(void *payload, kernels_build_message type, const char *text) {
     }
 }
 
+static kernels_build_environment environment_of(const char *name) {
+    switch (name ? name[0] : 'j') {
+    case 'h':
+        return KERNELS_BUILD_ENVIRONMENT_HOST;
+    case 't':
+        return KERNELS_BUILD_ENVIRONMENT_TORCH_TPU;
+    default:
+        return KERNELS_BUILD_ENVIRONMENT_JAX;
+    }
+}
+
 static kernels_status build(const kernels_arguments *arguments, kernels_terminal *terminal, const char **directory,
                             char **result, kernels_error *error) {
     KERNELS_TRY(kernels_builder_directory(arguments, 0, directory, error));
-    const char *environment = kernels_arguments_text(arguments, "env");
     kernels_option_list licences = kernels_arguments_list(arguments, "accept-licence");
-    bool is_host = environment && environment[0] == 'h';
     kernels_builder_options options = {
         .kernel_dir = *directory,
         .store = kernels_arguments_text(arguments, "store"),
-        .environment = is_host ? KERNELS_BUILD_ENVIRONMENT_HOST : KERNELS_BUILD_ENVIRONMENT_JAX,
+        .environment = environment_of(kernels_arguments_text(arguments, "env")),
         .licences = licences.values,
         .licence_count = licences.count,
         .no_check_tpu = kernels_arguments_flag(arguments, "no-check-tpu"),
@@ -116,6 +125,7 @@ const kernels_command kernels_builder_build_command = {
     .options = build_options,
     .positionals = kernels_builder_kernel_dir,
     .examples = "kernel-builder build --accept-licence libtpu\n"
+                "kernel-builder build --env torch-tpu --accept-licence libtpu --accept-licence nvidia-cuda-runtime\n"
                 "kernel-builder build my-kernel --variant torch-tpu -L",
     .run = run_build,
 };
