@@ -6,6 +6,14 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/view.h"
+#include "hub/repo_url.h"
+
+kernels_status kernels_commit_check(const char *commit, kernels_error *error) {
+    return kernels_object_name_is_valid(kernels_view_of(commit))
+               ? KERNELS_OK
+               : kernels_fail(error, KERNELS_INVALID_ARGUMENT,
+                              "expected a commit (40 or 64 lower-case hex digits), found '%s'", commit);
+}
 
 static kernels_commit_tree *find(const kernels_commit_trees *trees, const char *repo_id, const char *commit) {
     for (size_t i = 0; i < KERNELS_COMMIT_TREES; i++) {
@@ -36,10 +44,7 @@ kernels_status kernels_commit_tree_get(kernels_commit_trees *trees, kernels_hub 
         *tree = made;
         return KERNELS_OK;
     }
-    if (!kernels_view_is_hex(kernels_view_of(commit), 40) && !kernels_view_is_hex(kernels_view_of(commit), 64)) {
-        return kernels_fail(error, KERNELS_INVALID_ARGUMENT, "expected a commit (40 or 64 hex digits), found '%s'",
-                            commit);
-    }
+    KERNELS_TRY(kernels_commit_check(commit, error));
     made = kernels_calloc(1, sizeof *made);
     if (made == NULL || (made->repo_id = kernels_strdup(repo_id)) == NULL) {
         kernels_free(made);

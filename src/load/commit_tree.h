@@ -24,6 +24,8 @@ typedef struct kernels_commit_trees {
     size_t next; /* the place that is used next, once all are taken */
 } kernels_commit_trees;
 
+/* KERNELS_INVALID_ARGUMENT for what is no commit: 40 or 64 lower-case hex digits. */
+kernels_status kernels_commit_check(const char *commit, kernels_error *error);
 /* From memory, the cache or the Hub; cache_only: KERNELS_NOT_CACHED in place of a request. Release it. */
 kernels_status kernels_commit_tree_get(kernels_commit_trees *trees, kernels_hub *hub, const char *repo_id,
                                        const char *commit, bool cache_only, kernels_commit_tree **tree,

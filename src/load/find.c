@@ -111,28 +111,19 @@ static bool is_folder_name(const char *name) {
            kernels_view_find(view, '\\') == SIZE_MAX;
 }
 
-static kernels_status copy_commit(const char *commit, kernels_load_node *node, kernels_error *error) {
-    kernels_view view = kernels_view_of(commit);
-    if (!kernels_view_is_hex(view, 40) && !kernels_view_is_hex(view, 64)) {
-        return kernels_fail(error, KERNELS_INVALID_ARGUMENT, "expected a commit (40 or 64 hex digits), found '%s'",
-                            commit);
-    }
-    memcpy(node->commit, commit, view.size + 1);
-    return KERNELS_OK;
-}
-
 /* A node for a commit whose files are wanted; *node is the caller's, also on failure. */
 static kernels_status begin(kernels_context *context, const char *repo_id, const char *commit, const char *ref,
                             const kernels_load_options *options, kernels_request *request, kernels_load_node **node,
                             kernels_error *error) {
     KERNELS_TRY(kernels_repository_id_check(kernels_view_of(repo_id), error));
+    KERNELS_TRY(kernels_commit_check(commit, error));
     KERNELS_TRY(kernels_request_make(context, options, request, error));
     kernels_load_node *made = kernels_load_node_new(repo_id, 0, commit);
     *node = made;
     if (made == NULL) {
         return kernels_fail_no_memory(error);
     }
-    KERNELS_TRY(copy_commit(commit, made, error));
+    memcpy(made->commit, commit, strlen(commit) + 1);
     made->ref = kernels_strdup(ref);
     made->ask_before_download = !kernels_request_trusts(request, repo_id);
     return made->ref != NULL || ref == NULL ? KERNELS_OK : kernels_fail_no_memory(error);

@@ -94,14 +94,8 @@ static kernels_status find_cached_revision(kernels_context *context, kernels_loa
 }
 
 static kernels_status take_commit(const kernels_request *request, kernels_load_node *node, kernels_error *error) {
-    kernels_view commit = kernels_view_of(request->commit);
-    if (!kernels_view_is_hex(commit, 40) && !kernels_view_is_hex(commit, 64)) {
-        return kernels_fail(error, KERNELS_INVALID_ARGUMENT,
-                            "expected a commit of %s (40 or 64 hex digits), found '%s'", node->repo_id,
-                            request->commit);
-    }
-    memcpy(node->commit, commit.data, commit.size);
-    node->commit[commit.size] = '\0';
+    KERNELS_TRY(kernels_commit_check(request->commit, error));
+    memcpy(node->commit, request->commit, strlen(request->commit) + 1);
     node->locked = true;
     return KERNELS_OK;
 }

@@ -129,7 +129,11 @@ static kernels_status fail_platform(const kernels_function *function, const char
 
 /* A TPU is used only where the PCI test saw one: everything else that looks like a TPU proves nothing. NULL: the
  * function was exported for nothing that this machine has. */
-static const char *choose_platform(const kernels_function *function, const kernels_system *system) {
+static const char *choose_platform(const kernels_function *function, const kernels_system *system,
+                                   const char *wanted) {
+    if (wanted) {
+        return has_platform(function->signature, wanted) ? wanted : NULL;
+    }
     if (system->tpu_generation[0] != '\0' && has_platform(function->signature, "tpu")) {
         return "tpu";
     }
@@ -181,21 +185,36 @@ static kernels_status use_named_plugin(kernels_function *function, const kernels
     return open_client(function, path, error);
 }
 
-static kernels_status use_found_plugin(kernels_function *function, const kernels_function_options *options,
-                                       kernels_error *error) {
-    const kernels_system_options where = {.site_packages = options ? options->site_packages : NULL};
-    kernels_system system;
-    KERNELS_TRY(kernels_system_detect(&where, &system, error));
-    const char *platform = choose_platform(function, &system);
+/* The kernel's context has looked at this machine already, unless it was told what it is, or looked into other
+ * packages. */
+static kernels_status find_system(const kernels_kernel *kernel, const kernels_function_options *options,
+                                  kernels_system *detected, const kernels_system **system, kernels_error *error) {
+    const char *packages = options ? options->site_packages : NULL;
+    const kernels_system *known = kernels_kernel_system(kernel);
+    if (known && (!packages || strcmp(packages, known->site_packages) == 0)) {
+        *system = known;
+        return KERNELS_OK;
+    }
+    const kernels_system_options where = {.site_packages = packages};
+    *system = detected;
+    return kernels_system_detect(&where, detected, error);
+}
+
+static kernels_status use_found_plugin(kernels_function *function, const kernels_kernel *kernel,
+                                       const kernels_function_options *options, kernels_error *error) {
+    kernels_system detected;
+    const kernels_system *system = NULL;
+    KERNELS_TRY(find_system(kernel, options, &detected, &system, error));
+    const char *platform = choose_platform(function, system, options ? options->platform : NULL);
     if (!platform) {
-        bool has_tpu = system.tpu_generation[0] != '\0';
+        bool has_tpu = system->tpu_generation[0] != '\0';
         return fail_platform(function, has_tpu ? "this machine runs" : "this machine has no TPU, so it runs only",
                              has_tpu ? "tpu and cpu" : "cpu", error);
     }
     if (strcmp(platform, "tpu") == 0) {
-        KERNELS_TRY(check_generation(function, &system, options, error));
+        KERNELS_TRY(check_generation(function, system, options, error));
     }
-    const kernels_pjrt_search_options search = {.site_packages = system.site_packages};
+    const kernels_pjrt_search_options search = {.site_packages = system->site_packages};
     KERNELS_CLEANUP_FREE char *path = NULL;
     KERNELS_TRY(kernels_pjrt_plugin_search(platform, &search, &path, NULL, error));
     return open_client(function, path, error);
@@ -208,15 +227,15 @@ static kernels_status use_shared_plugin(kernels_function *function, const kernel
     return KERNELS_OK;
 }
 
-static kernels_status choose_client(kernels_function *function, const kernels_function_options *options,
-                                    kernels_error *error) {
+static kernels_status choose_client(kernels_function *function, const kernels_kernel *kernel,
+                                    const kernels_function_options *options, kernels_error *error) {
     kernels_status status;
     if (options && options->share) {
         status = use_shared_plugin(function, options->share, error);
     } else if (options && options->plugin) {
         status = use_named_plugin(function, options, error);
     } else {
-        status = use_found_plugin(function, options, error);
+        status = use_found_plugin(function, kernel, options, error);
     }
     KERNELS_TRY(status);
     const char *platform = kernels_pjrt_client_platform(function->client);
@@ -239,7 +258,7 @@ static kernels_status function_fill(kernels_function *function, const kernels_ke
     if (!function->executables) {
         return kernels_fail_no_memory(error);
     }
-    return choose_client(function, options, error);
+    return choose_client(function, kernel, options, error);
 }
 
 kernels_status kernels_function_get(const kernels_kernel *kernel, const char *name,
