@@ -44,7 +44,7 @@ def gpu_usable(cuda: str | None, hip: str | None, xpu: str | None, root: str = "
     """Device nodes of a GPU that a torch with these version attributes could use exist."""
 
 def cuda_runtime_version(root: str = "") -> tuple[int, int] | None:
-    """Of the runtime library that the dynamic linker knows; it is opened, no device is."""
+    """Of the runtime library that the dynamic linker knows; it is opened, no device is. (0, 0): it does not tell."""
 
 def variant_parse(
     name: str,

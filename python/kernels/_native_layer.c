@@ -84,29 +84,31 @@ static bool read_number(PyObject *number, int64_t *value) {
     return !(read == -1 && PyErr_Occurred());
 }
 
+static bool read_device(PyObject *device, kernels_layer_entry *entry) {
+    kernels_view name;
+    kernels_error error = KERNELS_ERROR_INIT;
+    entry->has_device = device != Py_None;
+    if (!entry->has_device) {
+        return true;
+    }
+    if (!read_text(device, &name)) {
+        return false;
+    }
+    return kernels_device_parse(name, &entry->device, &error) == KERNELS_OK || kernels_python_raise(&error);
+}
+
+static bool read_range(PyObject *range, kernels_layer_entry *entry) {
+    PyObject *minimum, *maximum;
+    entry->has_range = range != Py_None;
+    return !entry->has_range || (PyArg_ParseTuple(range, "OO", &minimum, &maximum) &&
+                                 read_number(minimum, &entry->minimum) && read_number(maximum, &entry->maximum));
+}
+
 /* (layer, device or None, (minimum, maximum) or None, ((mode, repository), ...)); the choices go to *choices. */
 static bool read_entry(PyObject *item, kernels_layer_entry *entry, kernels_layer_choice **choices) {
     PyObject *layer, *device, *range, *targets;
     if (!PyArg_ParseTuple(item, "UOOO!", &layer, &device, &range, &PyTuple_Type, &targets) ||
-        !read_text(layer, &entry->layer)) {
-        return false;
-    }
-    entry->has_device = device != Py_None;
-    if (entry->has_device) {
-        kernels_view name;
-        kernels_error error = KERNELS_ERROR_INIT;
-        if (!read_text(device, &name)) {
-            return false;
-        }
-        if (kernels_device_parse(name, &entry->device, &error)) {
-            kernels_python_raise(&error);
-            return false;
-        }
-    }
-    entry->has_range = range != Py_None;
-    PyObject *minimum = NULL, *maximum = NULL;
-    if (entry->has_range && !(PyArg_ParseTuple(range, "OO", &minimum, &maximum) &&
-                              read_number(minimum, &entry->minimum) && read_number(maximum, &entry->maximum))) {
+        !read_text(layer, &entry->layer) || !read_device(device, entry) || !read_range(range, entry)) {
         return false;
     }
     entry->choices = *choices;
@@ -155,7 +157,7 @@ static kernels_layer_entry *entries_new(PyObject *items, kernels_layer_choice **
 static PyObject *mapping_register(PyObject *self, PyObject *arguments) {
     PyObject *items;
     int clear;
-    kernels_layer_choice *choices;
+    kernels_layer_choice *choices = NULL;
     kernels_error error = KERNELS_ERROR_INIT;
     if (!PyArg_ParseTuple(arguments, "O!p:register", &PyTuple_Type, &items, &clear)) {
         return NULL;

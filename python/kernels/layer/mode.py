@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a kernelized model is used for."""
+
+import enum
+
+from kernels import _native
+
+
+class Mode(enum.Flag):
+    """What a kernel is registered for, and what kernelize is asked for.
+
+        kernels.kernelize(model, mode=Mode.INFERENCE | Mode.TORCH_COMPILE)
+
+    A request is INFERENCE or TRAINING, alone or with TORCH_COMPILE. An inference request also takes kernels that were
+    registered for training, never the reverse; a request with TORCH_COMPILE takes only what was registered with it. A
+    repository that is registered without a mode, or for FALLBACK, serves what nothing else serves.
+
+    ValueError: INFERENCE | TRAINING, and FALLBACK with anything else.
+    """
+
+    _NONE = 0
+    FALLBACK = 1
+    TRAINING = 2
+    INFERENCE = 4
+    TORCH_COMPILE = 8
+
+    def __or__(self, other):
+        if not isinstance(other, Mode):
+            return NotImplemented
+        return Mode(_native.mode_union(self.value, other.value))
