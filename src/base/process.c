@@ -402,12 +402,11 @@ static kernels_status supervise(const kernels_process_options *options, launch *
     size_t limit = options->capture_limit ? options->capture_limit : DEFAULT_CAPTURE_LIMIT;
     result->output = KERNELS_BUFFER_INIT(limit);
     result->errors = KERNELS_BUFFER_INIT(limit);
+    uint64_t allowed = options->timeout_ms * UINT64_C(1000000);
     conversation talk = {.options = options,
                          .captures = {{&result->output, &result->output_dropped, limit, KERNELS_BUFFER_INIT(0)},
                                       {&result->errors, &result->errors_dropped, limit, KERNELS_BUFFER_INIT(8192)}},
-                         .patience = {.deadline = options->timeout_ms ? kernels_clock_nanoseconds() +
-                                                                            options->timeout_ms * UINT64_C(1000000)
-                                                                      : 0,
+                         .patience = {.deadline = allowed ? kernels_clock_nanoseconds() + allowed : 0,
                                       .interruptible = holds_signals()}};
     talk.ends[0] = take_end(start->input, 1, POLLOUT);
     talk.ends[1] = take_end(start->output, 0, POLLIN);

@@ -30,3 +30,44 @@ def main() -> None:
 def _is_the_script() -> bool:
     """Not when a program calls main() and goes on afterwards."""
     return getattr(sys.modules.get("__main__"), "__file__", None) == sys.argv[0]
+
+
+# ---- the commands as functions, for code that calls those of the released package ----
+
+
+def kernel_info(args):
+    """kernels info. args: kernel, revision, version, json."""
+    from .info import print_kernel_info
+
+    print_kernel_info(args.kernel, revision=args.revision, version=args.version, json_output=args.json)
+
+
+def kernel_versions(args):
+    """kernels versions. args: repo_id."""
+    from .versions import print_kernel_versions
+
+    print_kernel_versions(args.repo_id)
+
+
+def run_benchmark(args):
+    """kernels benchmark. args: repo_id, branch, version, iterations, warmup, output, json, visual, rasterized."""
+    from .benchmark import run_benchmark
+
+    run_benchmark(
+        args.repo_id,
+        args.branch,
+        args.version,
+        iterations=args.iterations,
+        warmup=args.warmup,
+        output=args.output,
+        print_json=args.json,
+        visual=args.visual,
+        rasterized=args.rasterized,
+    )
+
+
+def _check_moved(_args):
+    """kernels check: says where it moved to. SystemExit(1)."""
+    from ._program import run
+
+    run("check")
