@@ -308,8 +308,9 @@ static PyObject *cuda_runtime_version(PyObject *module, PyObject *arguments) {
         return NULL;
     }
     kernels_version version;
-    Py_BEGIN_ALLOW_THREADS version = kernels_cudart_version(root);
-    Py_END_ALLOW_THREADS if (version.count == 0) { Py_RETURN_NONE; }
+    bool mute;
+    Py_BEGIN_ALLOW_THREADS version = kernels_cudart_version(root, &mute);
+    Py_END_ALLOW_THREADS if (version.count == 0 && !mute) { Py_RETURN_NONE; }
     return Py_BuildValue("(KK)", (unsigned long long)version.parts[0], (unsigned long long)version.parts[1]);
 }
 

@@ -46,8 +46,9 @@ static kernels_view find_header(kernels_view file) {
     return (kernels_view){NULL, 0};
 }
 
-/* Calls cudaRuntimeGetVersion of one library; 0 when that is not possible (a library of another CPU, say). */
-static int runtime_version(const char *path) {
+/* Calls cudaRuntimeGetVersion of one library; 0 when that is not possible (a library of another CPU, say). *mute
+ * becomes true when it was opened. */
+static int runtime_version(const char *path, bool *mute) {
     void *library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
     if (library == NULL) {
         return 0;
@@ -61,11 +62,12 @@ static int runtime_version(const char *path) {
             version = 0;
         }
     }
+    *mute = *mute || version <= 0;
     dlclose(library);
     return version > 0 ? version : 0;
 }
 
-static int search(kernels_view cache) {
+static int search(kernels_view cache, bool *mute) {
     uint32_t count = read_u32(cache.data + COUNT_OFFSET);
     size_t room = (cache.size - HEADER_SIZE) / ENTRY_SIZE;
     for (size_t i = 0; i < count && i < room; i++) {
@@ -75,7 +77,7 @@ static int search(kernels_view cache) {
             continue;
         }
         const char *path = text_at(cache, read_u32(entry + PATH_OFFSET));
-        int version = path != NULL ? runtime_version(path) : 0;
+        int version = path != NULL ? runtime_version(path, mute) : 0;
         if (version > 0) {
             return version;
         }
@@ -83,8 +85,9 @@ static int search(kernels_view cache) {
     return 0;
 }
 
-kernels_version kernels_cudart_version(const char *root) {
+kernels_version kernels_cudart_version(const char *root, bool *mute) {
     kernels_version none = {0};
+    *mute = false;
     KERNELS_CLEANUP(kernels_cleanup_buffer) kernels_buffer path = KERNELS_BUFFER_INIT(KERNELS_PATH_LIMIT);
     kernels_buffer_printf(&path, "%s/etc/ld.so.cache", root);
     KERNELS_CLEANUP_FREE char *data = NULL;
@@ -93,9 +96,10 @@ kernels_version kernels_cudart_version(const char *root) {
         return none;
     }
     kernels_view cache = find_header((kernels_view){data, size});
-    int version = cache.data != NULL ? search(cache) : 0;
+    int version = cache.data != NULL ? search(cache, mute) : 0;
     if (version == 0) {
         return none;
     }
+    *mute = false;
     return (kernels_version){.parts = {(uint64_t)(version / 1000), (uint64_t)(version % 1000 / 10)}, .count = 2};
 }

@@ -69,9 +69,9 @@ void kernels_gpu_scan(const char *root, char architectures[256], char origin[KER
 
 /* ---- CUDA runtime without torch (cudart.c) ---- */
 
-/* Version of the CUDA runtime that the dynamic linker's cache knows; count 0 = none. Opens the library only when
- * the cache names one. */
-kernels_version kernels_cudart_version(const char *root);
+/* Version of the CUDA runtime that the dynamic linker's cache knows; count 0 = none. Opens the library only when the
+ * cache names one. *mute: there is none but one that does not tell its version. */
+kernels_version kernels_cudart_version(const char *root, bool *mute);
 
 /* ---- put together (system.c) ---- */
 

@@ -58,7 +58,8 @@ static void detect_from_build(const kernels_torch_facts *facts, kernels_detectio
 
 static void detect_without_torch(const char *root, const kernels_torch_facts *facts, kernels_detection *detection,
                                  kernels_tpu_presence presence, kernels_buffer *reason) {
-    kernels_version cuda = kernels_cudart_version(root);
+    bool mute = false;
+    kernels_version cuda = kernels_cudart_version(root, &mute);
     if (cuda.count > 0) {
         detection->backend = KERNELS_BACKEND_CUDA;
         detection->version = cuda;
@@ -68,7 +69,8 @@ static void detect_without_torch(const char *root, const kernels_torch_facts *fa
         say(reason, "no torch, but libtpu and a TPU");
     } else {
         detection->backend = KERNELS_BACKEND_CPU;
-        say(reason, "no torch, no CUDA runtime library, no TPU with libtpu");
+        say(reason, mute ? "no torch, and a CUDA runtime library that does not tell its version"
+                         : "no torch, no CUDA runtime library, no TPU with libtpu");
     }
 }
 

@@ -14,6 +14,7 @@
 #include "base/buffer.h"
 #include "base/file.h"
 #include "base/path.h"
+#include "base/view.h"
 #include "resolve/detect.h"
 #include "resolve/user_agent.h"
 #include "vector.h"
@@ -360,17 +361,138 @@ static void test_where_python_is(void **state) {
 static void test_linker_cache_damage(void **state) {
     (void)state;
     machine made = machine_new();
-    assert_int_equal(kernels_cudart_version(made.root).count, 0);
+    bool mute = true;
+    assert_int_equal(kernels_cudart_version(made.root, &mute).count, 0);
     write_file(made.root, "etc/ld.so.cache", "glibc-ld.so.cache1.1");
-    assert_int_equal(kernels_cudart_version(made.root).count, 0);
+    assert_int_equal(kernels_cudart_version(made.root, &mute).count, 0);
     char cache[48 + 24 + 16];
     memset(cache, 0xff, sizeof cache);
     memcpy(cache, "glibc-ld.so.cache1.1", 20);
     char *path = kernels_path_join(made.root, "etc/ld.so.cache");
     assert_int_equal(kernels_file_write(path, (kernels_view){cache, sizeof cache}, 0, NULL), KERNELS_OK);
-    assert_int_equal(kernels_cudart_version(made.root).count, 0);
+    assert_int_equal(kernels_cudart_version(made.root, &mute).count, 0);
+    assert_false(mute);
     kernels_free(path);
     machine_free(&made);
+}
+
+/* A machine that says of every fact where it comes from. */
+static void test_origins(void **state) {
+    (void)state;
+    machine made = machine_new();
+    kernels_system system = detect(&made);
+    assert_string_equal(system.origins[KERNELS_FACT_PLATFORM], "uname");
+    assert_string_equal(system.origins[KERNELS_FACT_PYTHON], "name of its folder");
+    assert_string_equal(system.origins[KERNELS_FACT_SITE_PACKAGES], "given by the caller");
+    assert_string_equal(system.origins[KERNELS_FACT_TORCH], "");
+    assert_string_equal(system.origins[KERNELS_FACT_TPU_GENERATION], "");
+    write_file(made.site_packages, "torch/version.py", version_file);
+    write_file(made.site_packages, "torch/share/cmake/Torch/TorchConfig.cmake", "-D_GLIBCXX_USE_CXX11_ABI=1");
+    write_file(made.site_packages, "apache_tvm_ffi-0.1.15.dist-info/METADATA", "");
+    add_pci_device(&made, "0000:00:05.0", "0x1ae0\n", "0x0063\n", "8");
+    write_file(made.root, "dev/vfio/8", "");
+    system = detect(&made);
+    assert_string_equal(system.origins[KERNELS_FACT_TORCH], "torch/version.py, not imported");
+    assert_string_equal(system.origins[KERNELS_FACT_TORCH_CXX11_ABI], "torch/share/cmake/Torch/TorchConfig.cmake");
+    assert_string_equal(system.origins[KERNELS_FACT_TVM_FFI], "installed metadata of apache-tvm-ffi");
+    assert_string_equal(system.origins[KERNELS_FACT_TPU_GENERATION], "PCI id and device node");
+    for (kernels_fact fact = 0; fact < KERNELS_FACT_COUNT; fact++) {
+        assert_non_null(kernels_fact_name(fact));
+    }
+    machine_free(&made);
+}
+
+static void test_gpu_architectures(void **state) {
+    (void)state;
+    machine made = machine_new();
+    add_pci_device(&made, "0000:00:05.0", "0x10de\n", "0x2335\n", NULL);
+    write_file(made.root, "sys/bus/pci/devices/0000:00:05.0/class", "0x030200\n");
+    add_pci_device(&made, "0000:00:06.0", "0x10de\n", "0x2330\n", NULL);
+    write_file(made.root, "sys/bus/pci/devices/0000:00:06.0/class", "0x030200\n");
+    add_pci_device(&made, "0000:00:07.0", "0x10de\n", "0x228b\n", NULL); /* the sound part of a card */
+    write_file(made.root, "sys/bus/pci/devices/0000:00:07.0/class", "0x040300\n");
+    kernels_system system = detect(&made);
+    assert_string_equal(system.gpu_architectures, "9.0");
+    assert_string_equal(system.origins[KERNELS_FACT_GPU_ARCHITECTURES], "PCI id");
+    write_file(made.root, "sys/class/kfd/kfd/topology/nodes/0/properties", "cpu_cores_count 8\ngfx_target_version 0\n");
+    write_file(made.root, "sys/class/kfd/kfd/topology/nodes/1/properties", "gfx_target_version 90010\n");
+    write_file(made.root, "sys/class/kfd/kfd/topology/nodes/2/properties", "gfx_target_version 110000\n");
+    system = detect(&made);
+    assert_string_equal(system.gpu_architectures, "gfx90a, gfx1100");
+    machine_free(&made);
+}
+
+/* torch in one folder, the package that extends it in another. */
+static void test_several_package_folders(void **state) {
+    (void)state;
+    machine made = machine_new();
+    char *second = kernels_path_join(made.root, "dist-packages");
+    machine other = {.root = made.root, .site_packages = second};
+    const char *more[] = {second};
+    write_file(made.site_packages, "torch/version.py", version_file);
+    write_file(second, "torch/version.py", "__version__ = '1.0'\ncuda = None\n");
+    add_entry_point(&other, "torch_tpu", "0.2.0");
+    kernels_system system = {0};
+    const kernels_system_options options = {
+        .site_packages = made.site_packages, .sysfs_root = made.root, .more_packages = more, .more_package_count = 1};
+    assert_int_equal(kernels_system_detect(&options, &system, NULL), KERNELS_OK);
+    assert_string_equal(system.torch_text, "2.15.0+cu132");
+    assert_int_equal(system.backend, KERNELS_BACKEND_TPU);
+    kernels_free(second);
+    machine_free(&made);
+}
+
+/* ---- loader/user_agent.json: the part that the system makes ---- */
+
+static void copy_optional(char *to, size_t size, const char *text) {
+    (void)snprintf(to, size, "%s", text != NULL ? text : "");
+}
+
+static kernels_system describe(kernels_document *document, const kernels_node *in) {
+    static const kernels_version cuda = {.parts = {13, 0}, .count = 2};
+    kernels_system system = {.backend = KERNELS_BACKEND_CPU};
+    const char *backend = vector_text(document, in, "backend");
+    const char *os = vector_text(document, in, "system");
+    const char *cpu = vector_text(document, in, "machine");
+    cpu = strcmp(cpu, "arm64") == 0 ? "aarch64" : strcmp(cpu, "AMD64") == 0 ? "x86_64" : cpu;
+    (void)snprintf(system.os, sizeof system.os, "%c%s", kernels_to_lower(os[0]), os + 1);
+    copy_optional(system.cpu, sizeof system.cpu, cpu);
+    copy_optional(system.python, sizeof system.python, vector_text(document, in, "python"));
+    copy_optional(system.torch_text, sizeof system.torch_text, vector_text(document, in, "torch"));
+    copy_optional(system.tvm_ffi_text, sizeof system.tvm_ffi_text, vector_text(document, in, "tvm_ffi"));
+    copy_optional(system.glibc, sizeof system.glibc, vector_text(document, in, "glibc"));
+    if (strcmp(backend, "cu130") == 0) {
+        system.backend = KERNELS_BACKEND_CUDA;
+        system.backend_version = cuda;
+    } else {
+        assert_int_equal(kernels_backend_parse(kernels_view_of(backend), &system.backend, NULL), KERNELS_OK);
+    }
+    return system;
+}
+
+static void test_user_agent(void **state) {
+    (void)state;
+    kernels_document document = vector_read("loader/user_agent.json");
+    const kernels_node *cases = kernels_node_find(document.root, "cases");
+    size_t run = 0;
+    for (size_t i = 0; i < cases->count; i++) {
+        const kernels_node *in = kernels_node_find(cases->as.items[i], "in");
+        if (!kernels_node_is(kernels_node_find(in, "user_agent"), KERNELS_NODE_NULL) || !vector_true(in, "telemetry")) {
+            continue; /* entries of the caller, and what is sent without telemetry, are tested with the header */
+        }
+        kernels_system system = describe(&document, in);
+        kernels_buffer agent = KERNELS_BUFFER_INIT(4096);
+        kernels_system_user_agent(&system, &agent);
+        assert_string_equal(kernels_buffer_text(&agent), vector_text(&document, cases->as.items[i], "library_part"));
+        kernels_buffer_reset(&agent);
+        kernels_system_client(&system, &agent);
+        assert_string_equal(kernels_buffer_text(&agent), "python/3.12.4");
+        kernels_buffer_dispose(&agent);
+        run++;
+    }
+    print_message("user_agent.json: %zu library parts\n", run);
+    assert_int_equal(run, 7);
+    kernels_document_dispose(&document);
 }
 
 int main(void) {
@@ -383,6 +505,10 @@ int main(void) {
         cmocka_unit_test(test_alternative_of_an_idle_torch_tpu),
         cmocka_unit_test(test_where_python_is),
         cmocka_unit_test(test_linker_cache_damage),
+        cmocka_unit_test(test_origins),
+        cmocka_unit_test(test_gpu_architectures),
+        cmocka_unit_test(test_several_package_folders),
+        cmocka_unit_test(test_user_agent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
