@@ -250,6 +250,8 @@ static int run_command(const kernels_arguments *arguments, void *payload) {
     if (run.folder != NULL && run.folder[0] == '\0') {
         return kernels_terminal_failure(run.terminal, "--to names no folder: it is empty");
     }
+    run.terminal->remedy_for = KERNELS_NO_VARIANT;
+    run.terminal->remedy = "For another machine, pass --all-variants, or its description with --system FILE.";
     run.terminal->progress = run.quiet ? KERNELS_PROGRESS_NONE : KERNELS_PROGRESS_FILES;
     int code = obtain(&run);
     kernels_buffer_dispose(&run.out);

@@ -218,13 +218,15 @@ static bool is_unusable(kernels_status status) { return kernels_status_category(
 static kernels_status read_published_metadata(kernels_context *context, const kernels_published *published,
                                               info_result *result, kernels_error *error) {
     const kernels_candidates *candidates = &published->candidates;
+    bool is_commit = kernels_object_id_is_valid(kernels_view_of(result->revision));
+    const char *ref = is_commit ? NULL : result->revision;
     for (size_t i = 0; i < candidates->count && !result->has_metadata; i++) {
         if (!is_variant_name(candidates->items[i].name)) {
             continue;
         }
         bool found = false;
-        kernels_status status =
-            kernels_published_metadata(context, published, candidates->items[i].name, &result->metadata, &found, error);
+        kernels_status status = kernels_published_metadata(context, published, candidates->items[i].name, ref,
+                                                           &result->metadata, &found, error);
         if (status != KERNELS_OK && !is_unusable(status)) {
             return status;
         }

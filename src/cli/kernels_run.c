@@ -99,7 +99,8 @@ static kernels_status parse_target(run_target *target, kernels_error *error) {
 
 static kernels_status load_kernel(run_state *state, kernels_error *error) {
     kernels_context *context = NULL;
-    state->terminal->trust_remedy = "To run it nevertheless, pass --trust-remote-code.";
+    state->terminal->remedy_for = KERNELS_UNTRUSTED;
+    state->terminal->remedy = "To run it nevertheless, pass --trust-remote-code.";
     KERNELS_TRY(kernels_terminal_context_new_for(state->terminal, state->system_file, NULL, &context, error));
     const run_target *target = &state->target;
     kernels_status status = target->repo_id

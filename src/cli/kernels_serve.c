@@ -11,9 +11,11 @@
 #include "server/store_check.h"
 #include "server/token_file.h"
 
+#define PROGRAM "kernels serve"
+
 static int report(kernels_error *error) {
     for (const kernels_error *e = error; e != NULL; e = e->cause) {
-        fprintf(stderr, e == error ? "error: %s\n" : "  because: %s\n", kernels_error_message(e));
+        fprintf(stderr, e == error ? PROGRAM ": error: %s\n" : "  caused by: %s\n", kernels_error_message(e));
     }
     int code = error->status == KERNELS_USAGE ? KERNELS_EXIT_USAGE : KERNELS_EXIT_FAILURE;
     kernels_error_dispose(error);
@@ -153,7 +155,7 @@ static const kernels_command command = {
 
 int main(int argc, char **argv) {
     static const kernels_command *const commands[] = {&command, NULL};
-    const kernels_program program = {.name = "kernels serve",
+    const kernels_program program = {.name = PROGRAM,
                                      .summary = kernels_serve_summary,
                                      .version_line = kernels_library_version(),
                                      .commands = commands,

@@ -8,10 +8,14 @@
 #include "base/memory.h"
 #include "base/path.h"
 
-static kernels_status open_cached(kernels_context *context, const char *revision, kernels_published *published,
-                                  kernels_error *error) {
+static kernels_status open_cached(kernels_context *context, const char *revision, bool recursive,
+                                  kernels_published *published, kernels_error *error) {
     KERNELS_TRY(kernels_cache_snapshot(context->hub, KERNELS_REPOSITORY_KERNEL, published->repo_id, revision,
                                        published->commit, &published->snapshot, error));
+    if (recursive && kernels_cache_tree(context->hub, KERNELS_REPOSITORY_KERNEL, published->repo_id, published->commit,
+                                        "build", &published->tree, NULL) == KERNELS_OK) {
+        return kernels_candidates_from_tree(&published->tree, &published->candidates, error);
+    }
     KERNELS_CLEANUP_FREE char *build = kernels_path_join(published->snapshot, "build");
     if (build == NULL) {
         return kernels_fail_no_memory(error);
@@ -39,7 +43,7 @@ kernels_status kernels_published_open(kernels_context *context, const char *repo
                                       bool recursive, kernels_published *published, kernels_error *error) {
     *published = (kernels_published){.repo_id = repo_id};
     kernels_status status = kernels_hub_is_offline(context->hub)
-                                ? open_cached(context, revision, published, error)
+                                ? open_cached(context, revision, recursive, published, error)
                                 : open_online(context, revision, recursive, published, error);
     if (status != KERNELS_OK) {
         kernels_published_dispose(published);
@@ -64,7 +68,7 @@ static const kernels_tree_entry *find_entry(const kernels_tree *tree, const char
 }
 
 kernels_status kernels_published_metadata(kernels_context *context, const kernels_published *published,
-                                          const char *variant, kernels_metadata *metadata, bool *found,
+                                          const char *variant, const char *ref, kernels_metadata *metadata, bool *found,
                                           kernels_error *error) {
     KERNELS_CLEANUP_FREE char *path = kernels_path_join3("build", variant, "metadata.json");
     KERNELS_CLEANUP_FREE char *snapshot = kernels_strdup(published->snapshot);
@@ -78,7 +82,10 @@ kernels_status kernels_published_metadata(kernels_context *context, const kernel
             return KERNELS_OK;
         }
         KERNELS_TRY(kernels_hub_fetch(context->hub, KERNELS_REPOSITORY_KERNEL, published->repo_id, published->commit,
-                                      &entry, 1, NULL, &snapshot, error));
+                                      &entry, 1, ref, &snapshot, error));
+        /* so that nobody takes this part of the snapshot for the whole */
+        kernels_cache_keep_tree(context->hub, KERNELS_REPOSITORY_KERNEL, published->repo_id, published->commit,
+                                &published->tree);
     }
     KERNELS_CLEANUP_FREE char *full = kernels_path_join(snapshot, path);
     if (full == NULL) {

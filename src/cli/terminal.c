@@ -80,8 +80,8 @@ void kernels_terminal_error(kernels_terminal *terminal, const kernels_error *err
         kernels_buffer_printf(&text, "  caused by: %s\n", kernels_error_message(cause));
     }
     add_subject(&text, error);
-    if (error->status == KERNELS_UNTRUSTED && terminal->trust_remedy != NULL) {
-        kernels_buffer_printf(&text, "  %s\n", terminal->trust_remedy);
+    if (terminal->remedy != NULL && error->status == terminal->remedy_for) {
+        kernels_buffer_printf(&text, "  %s\n", terminal->remedy);
     }
     write_out(terminal, &text, heading);
 }

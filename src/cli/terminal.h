@@ -29,8 +29,9 @@ typedef struct kernels_terminal {
     bool colour;         /* and may be coloured */
     int signal;          /* that cancelled the work, or 0 */
     kernels_progress_style progress;
-    const char *work;         /* what the bar of the whole is called; NULL = "Downloading" */
-    const char *trust_remedy; /* said after KERNELS_UNTRUSTED; NULL: the command has no way around it */
+    const char *work;   /* what the bar of the whole is called; NULL = "Downloading" */
+    const char *remedy; /* what this command offers against errors of remedy_for, said after them; NULL = nothing */
+    kernels_status remedy_for;
     kernels_terminal_bar bars[KERNELS_TERMINAL_BARS]; /* of files on their way */
     size_t bar_count;
     unsigned drawn_lines; /* bars that stand on the last lines */

@@ -11,7 +11,12 @@
 #define TOKEN_LIMIT ((size_t)16 * 1024)
 
 /* CR and LF vanish, blanks around too. Heap text; *token NULL when nothing is left. */
-static kernels_status clean(kernels_view raw, char **token, kernels_error *error) {
+static kernels_status clean(kernels_view raw, const char *origin, char **token, kernels_error *error) {
+    if (raw.size > TOKEN_LIMIT) {
+        return kernels_fail(error, KERNELS_INVALID_ARGUMENT,
+                            "%s holds %zu bytes, expected a token, which is shorter than 16 KiB; set it again", origin,
+                            raw.size);
+    }
     kernels_buffer kept = KERNELS_BUFFER_INIT(TOKEN_LIMIT);
     for (size_t i = 0; i < raw.size; i++) {
         if (raw.data[i] != '\r' && raw.data[i] != '\n') {
@@ -39,7 +44,7 @@ static kernels_status from_file(const char *path, char **token, kernels_error *e
     if (!kernels_file_is_regular(path) || kernels_file_read(path, TOKEN_LIMIT, &data, &size, NULL) != KERNELS_OK) {
         return KERNELS_OK; /* no file, or one that we may not read: no token */
     }
-    kernels_status status = clean((kernels_view){data, size}, token, error);
+    kernels_status status = clean((kernels_view){data, size}, path, token, error);
     kernels_token_free(data);
     return status;
 }
@@ -52,11 +57,13 @@ static kernels_status look_up(const kernels_hub_config *config, kernels_environm
                             "HF_OIDC_RESOURCE is set, but exchanging a CI identity for a token is not supported; "
                             "unset it and set HF_TOKEN");
     }
-    const char *value = environment(payload, "HF_TOKEN");
+    const char *variable = "HF_TOKEN";
+    const char *value = environment(payload, variable);
     if (!value || !value[0]) {
-        value = environment(payload, "HUGGING_FACE_HUB_TOKEN");
+        variable = "HUGGING_FACE_HUB_TOKEN";
+        value = environment(payload, variable);
     }
-    KERNELS_TRY(clean(kernels_view_of(value), token, error));
+    KERNELS_TRY(clean(kernels_view_of(value), variable, token, error));
     return *token ? KERNELS_OK : from_file(config->token_path, token, error);
 }
 

@@ -70,7 +70,7 @@ def test_help_names_commands_and_options(programs, run):
     text = run(programs.kernels, "--help").stdout
     for command in ("check", "info", "versions", "serve", "completions"):
         assert f"  {command} " in text
-    for command, words in {"info": ("KERNEL", "--revision", "--version", "--json", "--system"),
+    for command, words in {"info": ("KERNEL", "--revision", "--version", "--json", "--explain", "--system [FILE]"),
                            "versions": ("REPO_ID", "--json"), "serve": ("DIR", "--port", "--trusted")}.items():
         text = run(programs.kernels, command, "--help").stdout
         assert all(word in text for word in words), text
@@ -261,6 +261,15 @@ def test_offline_after_online(transcript_hub, programs, run, as_machine):
     assert done.returncode == 1 and "offline" in done.stderr and done.stdout == ""
 
 
+def test_info_is_the_same_offline(transcript_hub, programs, run, as_machine):
+    """Also what was published and never downloaded."""
+    online = as_machine("tpu", HF_ENDPOINT=transcript_hub)
+    offline = {**online, "HF_HUB_OFFLINE": "1", "HF_ENDPOINT": "http://127.0.0.1:9"}
+    for words in (["acme/stub"], ["acme/stub", "--version", "1"], ["acme/stub", "--revision", "vnext"], ["acme/unversioned"]):
+        first = run(programs.kernels, "info", *words, env=online).stdout
+        assert run(programs.kernels, "info", *words, env=offline).stdout == first
+
+
 # ---- bad input ----
 
 
@@ -371,7 +380,11 @@ def test_system(programs, run, as_machine):
     assert "Backend: tpu (torch_tpu is installed and torch can use no GPU)" in text
     assert "PJRT plugin for tpu:" in text and "PJRT_NAMES_AND_LIBRARY_PATHS" in text
     document = json.loads(run(programs.kernels, "info", "--system", "--json", env=environment).stdout)
-    assert document["backend"] == "tpu" and document["torch"] == "2.15.0" and document["python"] == "3.11"
+    system = document["system"]
+    assert system["backend"] == "tpu" and system["backend_reason"].startswith("torch_tpu is installed")
+    assert system["torch"] == {"value": "2.15.0", "from": "torch/version.py, not imported"}
+    assert system["python"]["value"] == "3.11" and system["os"] == {"value": "linux", "from": "uname"}
+    assert system["glibc"]["from"] and system["tpu_generation"] is None
     assert [plugin["platform"] for plugin in document["plugins"]] == ["tpu", "cpu"]
     assert run(programs.kernels, "info", "x/y", "--system", env=environment, check=False).returncode == 2
 
@@ -402,3 +415,43 @@ def test_serve_without_its_program(programs, environment, tmp_path):
     done = subprocess.run([alone, "serve", tmp_path], env=environment, text=True, capture_output=True)
     assert done.returncode == 1 and "kernels-serve is missing" in done.stderr
     assert os.listdir(tmp_path / "bin") == ["kernels"]
+
+
+# ---- what errors say ----
+
+
+def test_trust_advice_is_that_of_the_command(start_hub, programs, run, environment):
+    """After the cause, and only where the command has a way around it."""
+    hub = start_hub("--trusted", "acme").url
+    hub_api.publish(hub, "bad/u", {"v1": hub_api.variant("torch-universal")})
+    done = run(programs.kernels, "run", "bad/u@v1", "relu", env={**environment, "HF_ENDPOINT": hub}, check=False)
+    assert done.returncode == 1 and "trust_remote_code" not in done.stderr
+    assert done.stderr.index("'bad/u' is not from a trusted publisher") < done.stderr.index("pass --trust-remote-code.")
+    done = run(programs.kernels, "run", "bad/u@v1", "relu", env=environment, check=False)
+    assert done.stderr.index("http://127.0.0.1:9") < done.stderr.index("pass --trust-remote-code.")
+
+
+def test_download_for_another_machine_is_pointed_at(transcript_hub, as_machine, programs, run, tmp_path):
+    environment = as_machine("cpu", HF_ENDPOINT=transcript_hub)
+    done = run(programs.kernels, "download", "acme/stub", "--version", "2", env=environment, check=False)
+    assert done.returncode == 1 and "torch-tpu: backend (tpu) does not match" in done.stderr
+    assert "pass --all-variants" in done.stderr and "--system FILE" in done.stderr
+    run(programs.kernels, "download", "acme/stub", "--version", "2", "--all-variants", env=environment)
+
+
+def test_serve_says_which_program_failed(programs, run, tmp_path):
+    (tmp_path / "file").write_text("")
+    done = run(programs.kernels, "serve", tmp_path / "file", check=False)
+    assert done.returncode == 1 and done.stderr.startswith("kernels serve: error: ")
+
+
+def test_token_that_is_none(programs, run, environment):
+    for variable in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"):
+        done = run(programs.kernels, "versions", "a/b", env={**environment, variable: "x" * 20000}, check=False)
+        assert done.returncode == 1 and f"{variable} holds 20000 bytes, expected a token" in done.stderr
+        assert "xxx" not in done.stderr
+
+
+def test_local_kernels_that_cannot_be_read(programs, run, environment):
+    done = run(programs.kernels, "run", "a/b@v1", "relu", env={**environment, "LOCAL_KERNELS": "a/b"}, check=False)
+    assert done.returncode == 1 and "Invalid LOCAL_KERNELS entry: a/b." in done.stderr

@@ -11,6 +11,8 @@ typedef struct seen {
     int64_t version;
     size_t positionals, backends;
     const char *first_backend, *choice, *kernel;
+    bool machine_given;
+    const char *machine;
 } seen;
 
 static int run(const kernels_arguments *arguments, void *payload) {
@@ -25,6 +27,8 @@ static int run(const kernels_arguments *arguments, void *payload) {
     record->backends = backends.count;
     record->first_backend = backends.count ? backends.values[0] : NULL;
     record->choice = kernels_arguments_text(arguments, "kind");
+    record->machine_given = kernels_arguments_given(arguments, "machine");
+    record->machine = kernels_arguments_text(arguments, "machine");
     return 7;
 }
 
@@ -37,6 +41,7 @@ static const kernels_option options[] = {
     {.name = "verbose-log", .type = KERNELS_OPTION_FLAG, .exact_name = true, .help = "More."},
     {.name = "backends", .type = KERNELS_OPTION_GREEDY, .choices = backend_names, .ignore_case = true, .help = "B."},
     {.name = "kind", .type = KERNELS_OPTION_CHOICE, .choices = kinds, .help = "Kind."},
+    {.name = "machine", .type = KERNELS_OPTION_MAYBE, .value_name = "FILE", .exact_name = true, .help = "M."},
     {.name = NULL},
 };
 static const kernels_positional positionals[] = {{.name = "KERNEL", .help = "Name.", .required = true}, {.name = NULL}};
@@ -92,6 +97,23 @@ static void argparse_style_lines(void **state) {
     assert_true(record.version == 7 && !record.json);
     assert_int_equal(call(&argparse_style, "info a/b --ve 3", &record), 7); /* verbose-log needs its full name */
     assert_true(record.version == 3);
+}
+
+/* Alone, with the next word, attached; never with an option. */
+static void values_that_may_be_missing(void **state) {
+    (void)state;
+    seen record;
+    assert_int_equal(call(&argparse_style, "info a/b", &record), 7);
+    assert_false(record.machine_given);
+    assert_int_equal(call(&argparse_style, "info a/b --machine", &record), 7);
+    assert_true(record.machine_given && record.machine == NULL);
+    assert_int_equal(call(&argparse_style, "info a/b --machine --json", &record), 7);
+    assert_true(record.machine_given && record.machine == NULL && record.json);
+    assert_int_equal(call(&argparse_style, "info a/b --machine m.json", &record), 7);
+    assert_string_equal(record.machine, "m.json");
+    assert_int_equal(call(&argparse_style, "info --machine=-x a/b", &record), 7);
+    assert_string_equal(record.machine, "-x");
+    assert_int_equal(call(&argparse_style, "info --machine a/b", &record), KERNELS_EXIT_USAGE); /* KERNEL is missing */
 }
 
 static void usage_errors(void **state) {
@@ -161,6 +183,7 @@ static void texts_name_everything(void **state) {
     kernels_buffer text = KERNELS_BUFFER_INIT(100000);
     kernels_options_help(&text, &argparse_style, &info);
     assert_contains(kernels_buffer_text(&text), "usage: kernels info [OPTIONS] KERNEL");
+    assert_contains(kernels_buffer_text(&text), "--machine [FILE]");
     for (const kernels_option *option = options; option->name; option++) {
         assert_contains(kernels_buffer_text(&text), option->name);
     }
@@ -182,7 +205,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(argparse_style_lines),  cmocka_unit_test(usage_errors),
         cmocka_unit_test(clap_style_lines),      cmocka_unit_test(subcommands_are_named_in_full),
-        cmocka_unit_test(texts_name_everything),
+        cmocka_unit_test(texts_name_everything), cmocka_unit_test(values_that_may_be_missing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
