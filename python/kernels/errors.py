@@ -97,11 +97,12 @@ def _http_error(cls: type, message: str, http_status: int, url: str | None) -> E
     if cls.__module__ == "kernels.errors":
         return cls(message, http_status, url)
     try:
-        import httpx
+        from importlib import import_module
 
-        request = httpx.Request("GET", url or "http://unknown.invalid")
-        return cls(message, response=httpx.Response(http_status or 500, request=request))
-    except Exception:  # another release of it, built on another library
+        client = import_module(_class("HTTPError").__module__.split(".")[0])  # httpx, or what took its place
+        request = client.Request("GET", url or "http://unknown.invalid")
+        return cls(message, response=client.Response(http_status or 500, request=request))
+    except Exception:  # a release that is built on another kind of library
         exception = cls.__new__(cls, message)
         exception.args = (message,)
         exception.response = exception.server_message = exception.request_id = None

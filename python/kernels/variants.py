@@ -340,7 +340,8 @@ def _with_backend(system: dict, backend: Backend) -> dict:
 def _resolve(variants: list[Variant], system: dict, in_order: bool) -> tuple[list[Variant], list[Decision]]:
     of_name = {variant.directory: variant for variant in variants}
     accepted, trace = [], []
-    for name, reason in _native.resolve_variants(system, list(of_name), in_order):
+    names = [variant.directory for variant in variants]
+    for name, reason in _native.resolve_variants(system, names, in_order):
         variant = of_name[name]
         if reason is None:
             accepted.append(variant)
