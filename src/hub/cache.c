@@ -58,21 +58,26 @@ static kernels_status fail_not_cached(kernels_error *error, const char *revision
                         repository);
 }
 
-/* Other tools may have left a newline behind the commit. */
-static bool read_commit_file(const char *path, char commit[65]) {
+/* *found: the file is there and holds a commit. Other tools may have left a newline behind it. */
+static kernels_status read_commit_file(const char *path, char commit[65], bool *found, kernels_error *error) {
     char *data = NULL;
     size_t size = 0;
-    if (!kernels_file_is_regular(path) || kernels_file_read(path, REF_SIZE_LIMIT, &data, &size, NULL) != KERNELS_OK) {
-        return false;
+    *found = false;
+    if (!kernels_file_is_regular(path)) {
+        return KERNELS_OK;
+    }
+    kernels_status status = kernels_file_read(path, REF_SIZE_LIMIT, &data, &size, NULL);
+    if (status != KERNELS_OK) {
+        return status == KERNELS_NO_MEMORY ? kernels_fail_no_memory(error) : KERNELS_OK;
     }
     kernels_view text = kernels_view_trim_ascii((kernels_view){data, size});
-    bool valid = kernels_object_name_is_valid(text);
-    if (valid) {
+    if (kernels_object_name_is_valid(text)) {
         memcpy(commit, text.data, text.size);
         commit[text.size] = '\0';
+        *found = true;
     }
     kernels_free(data);
-    return valid;
+    return KERNELS_OK;
 }
 
 kernels_status kernels_cache_read_ref(const char *repository, const char *revision, char commit[65],
@@ -81,7 +86,9 @@ kernels_status kernels_cache_read_ref(const char *repository, const char *revisi
     if (!path) {
         return kernels_fail_no_memory(error);
     }
-    return read_commit_file(path, commit) ? KERNELS_OK : fail_not_cached(error, revision, repository);
+    bool found = false;
+    KERNELS_TRY(read_commit_file(path, commit, &found, error));
+    return found ? KERNELS_OK : fail_not_cached(error, revision, repository);
 }
 
 /* Byte for byte: a reader that does not trim would take the newline of an older file for part of the commit. */
@@ -209,6 +216,29 @@ static bool has_version(const version_list *list, uint64_t version) {
     return false;
 }
 
+/* refs/<name>, when it is a version that the list lacks. */
+static kernels_status add_version(version_list *list, const char *refs, const char *name, kernels_error *error) {
+    kernels_cached_version version = {0};
+    bool found = false;
+    if (!parse_version(name, &version.version) || has_version(list, version.version)) {
+        return KERNELS_OK;
+    }
+    KERNELS_CLEANUP_FREE char *path = kernels_path_join(refs, name);
+    if (!path) {
+        return kernels_fail_no_memory(error);
+    }
+    KERNELS_TRY(read_commit_file(path, version.commit, &found, error));
+    if (!found) {
+        return KERNELS_OK;
+    }
+    if (!kernels_grow((void **)&list->items, &list->capacity, list->count, sizeof(version), CACHED_VERSION_LIMIT)) {
+        return kernels_fail_no_memory(error);
+    }
+    list->items[list->count] = version;
+    list->count++;
+    return KERNELS_OK;
+}
+
 static kernels_status add_versions(version_list *list, const char *refs, kernels_error *error) {
     kernels_listing listing;
     if (!kernels_file_is_directory(refs)) {
@@ -217,20 +247,7 @@ static kernels_status add_versions(version_list *list, const char *refs, kernels
     KERNELS_TRY(kernels_list(refs, KERNELS_LIST_CHILDREN, &listing, error));
     kernels_status status = KERNELS_OK;
     for (size_t i = 0; i < listing.count && status == KERNELS_OK; i++) {
-        kernels_cached_version found = {0};
-        KERNELS_CLEANUP_FREE char *path = kernels_path_join(refs, listing.entries[i].path);
-        if (!path) {
-            status = kernels_fail_no_memory(error);
-        } else if (parse_version(listing.entries[i].path, &found.version) && !has_version(list, found.version) &&
-                   read_commit_file(path, found.commit)) {
-            if (!kernels_grow((void **)&list->items, &list->capacity, list->count, sizeof(found),
-                              CACHED_VERSION_LIMIT)) {
-                status = kernels_fail_no_memory(error);
-            } else {
-                list->items[list->count] = found;
-                list->count++;
-            }
-        }
+        status = add_version(list, refs, listing.entries[i].path, error);
     }
     kernels_listing_dispose(&listing);
     return status;
