@@ -80,6 +80,7 @@ KERNELS_API void kernels_signatures_dispose(kernels_signatures *functions);
 typedef struct kernels_function_options {
     const char *plugin;        /* path of a PJRT plugin; NULL = search */
     const char *site_packages; /* part of that search; NULL = that of the environment */
+    const char *platform;      /* "cpu": also where there is a TPU; NULL = choose. Without a plugin */
     bool strict;               /* a TPU generation that was not checked is an error instead of a warning */
     void (*warning)(void *payload, const char *message);
     void *payload;

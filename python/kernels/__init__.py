@@ -43,6 +43,7 @@ _HOMES = {
     "kernels.load": ("get_kernel", "get_local_kernel", "get_locked_kernel", "has_kernel", "load_kernel"),
     "kernels.variants": ("VariantAccepted", "VariantRejected", "get_kernel_variants"),
 }
+_EXTENSIONS = {"simulate": "kernels._simulate"}  # not in the released package, and not in __all__
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _MODULES = ("_rust", "_system", "_versions", "_windows", "archs", "backends", "benchmark", "compat", "deps", "errors", "hf_hub",
             "importer", "install", "layer", "load", "locking", "native", "python_deps", "resolver", "status", "validate",
@@ -54,8 +55,9 @@ __all__ = ["__version__", *sorted(_HOME_OF)]
 def __getattr__(name):
     from importlib import import_module
 
-    if name in _HOME_OF:
-        value = getattr(import_module(_HOME_OF[name]), name)
+    home = _HOME_OF.get(name) or _EXTENSIONS.get(name)
+    if home:
+        value = getattr(import_module(home), name)
         globals()[name] = value
         return value
     if name in _MODULES:
@@ -64,7 +66,7 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted({*globals(), *__all__, *_MODULES})
+    return sorted({*globals(), *__all__, *_EXTENSIONS, *_MODULES})
 
 
 if sys.platform == "win32":

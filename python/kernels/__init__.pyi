@@ -13,6 +13,7 @@ from kernels import resolver as resolver
 from kernels import validate as validate
 from kernels import variants as variants
 from kernels._rust import Metadata as Metadata
+from kernels._simulate import simulate as simulate
 from kernels.benchmark import Benchmark as Benchmark
 from kernels.deps import get_kernel_dep as get_kernel_dep
 from kernels.hf_hub import RepoInfo as RepoInfo

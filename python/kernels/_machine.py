@@ -9,7 +9,7 @@ do not tell enough.
 import os
 import sys
 
-from kernels import _native
+from kernels import _native, _simulate
 
 _root = ""  # prefix of /sys, /dev and /etc; a test puts a folder here
 
@@ -49,10 +49,14 @@ def system() -> dict:
 
 def facts() -> dict:
     """All facts, with `origins`: where each comes from. The dictionary is the caller's."""
+    return _simulate.describe(_detect())
+
+
+def _detect() -> dict:
     torch = loaded_torch()
     if torch is None:
         found = _detect_from_files()
-        if found["needs_torch"]:
+        if found["needs_torch"] and not _simulate.simulated():
             import torch  # noqa: F811
 
             torch = loaded_torch()

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
+from kernels import _simulate
 from kernels._rust import Metadata
 from kernels.deps import use_kernel_deps
 from kernels.hf_hub import RepoInfo
@@ -77,7 +78,7 @@ def _load(variant_path, metadata, key, deps, repo_info) -> ModuleType:
     replaced = _take_out(name)  # of another folder with the same id
     _loading[name] = key
     try:
-        with use_kernel_deps(deps):
+        with use_kernel_deps(deps), _simulate.importing(str(metadata.backend.backend_type)):
             module = _execute(name, file)
     except BaseException as error:
         _take_out(name)
