@@ -50,7 +50,8 @@ static kernels_status lock(const lock_run *run, kernels_error *error) {
 
 static int run_command(const kernels_arguments *arguments, void *payload) {
     const char *format = kernels_arguments_text(arguments, "format");
-    lock_run run = {.project_dir = kernels_arguments_positional(arguments, 0),
+    const char *folder = kernels_arguments_positional(arguments, 0);
+    lock_run run = {.project_dir = folder[0] != '\0' ? folder : ".", /* as the released program has it */
                     .older = format != NULL && strcmp(format, "1") == 0};
     kernels_error error = KERNELS_ERROR_INIT;
     kernels_status status = kernels_terminal_context_new(payload, NULL, &run.context, &error);
@@ -76,7 +77,10 @@ static const kernels_option options[] = {
 };
 
 static const kernels_positional positionals[] = {
-    {.name = "PROJECT_DIR", .help = "Folder of the project, with its pyproject.toml.", .required = true},
+    {.name = "PROJECT_DIR",
+     .help = "Folder of the project, with its pyproject.toml.",
+     .required = true,
+     .may_be_empty = true},
     {0},
 };
 

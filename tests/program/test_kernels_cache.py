@@ -115,23 +115,6 @@ def test_transcripts(programs, run, environment, start_hub, tmp_path):
     assert count >= 12
 
 
-def test_released_runs(start_hub, programs, run, environment, tmp_path):
-    hub = start_hub("--trusted", "good").url
-    publish_released(hub)
-    env = {**environment, "HF_ENDPOINT": hub, "VIRTUAL_ENV": add_torch(tmp_path, "cuda")}
-    runs = [entry for entry in read("release17/cli.json")["runs"] if entry["argv"][0] == "download"]
-    project = tmp_path / "PROJECT"
-    for entry in runs:
-        before = entry.get("kernels.lock before")
-        if before is None:
-            continue  # needs the lock file that an earlier run of the list made
-        project.mkdir(exist_ok=True)
-        (project / "kernels.lock").write_text(before)
-        done = run(programs.kernels, *entry["argv"], env=env, check=False, cwd=tmp_path)
-        assert (done.returncode, done.stdout) == (entry["exit"], entry["stdout"]), entry["argv"]
-    assert len(runs) == 6
-
-
 def test_a_folder_for_a_machine_without_network(machine, programs, run, tmp_path, build_dir):
     env, commits = machine
     target = tmp_path / "stick"
