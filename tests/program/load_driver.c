@@ -3,7 +3,8 @@
  * Loads one kernel through the public C API and prints what came of it, for the whole-program tests:
  *
  *     load_driver [option...] REPO_ID_OR_FOLDER
- *     --version N, --revision R, --backend B, --local, --native, --trust, --no-verify, --repeat
+ *     --version N, --revision R, --backend B, --local, --native, --trust, --trusted REPO_ID, --lock FILE, --cache-only,
+ *     --no-verify, --repeat
  *
  * Success: lines "path: ...", "variant: ...", ... on standard output. Failure: "STATUS: message" on standard error
  * with its causes, exit 1. Warnings: "warning: ..." on standard error.
@@ -27,6 +28,17 @@ static int fail(kernels_error *error) {
     return 1;
 }
 
+/* All that the context has loaded, in its order. */
+static void print_registry(const kernels_context *context) {
+    size_t count = 0;
+    const kernels_kernel *const *kernels = kernels_context_kernels(context, &count);
+    (void)printf("loaded:");
+    for (size_t i = 0; i < count; i++) {
+        (void)printf(" %s", kernels_kernel_metadata(kernels[i])->name);
+    }
+    (void)printf("\n");
+}
+
 static void print_kernel(const kernels_kernel *kernel) {
     const char *repo_id = kernels_kernel_repo_id(kernel);
     const char *revision = kernels_kernel_revision(kernel);
@@ -46,6 +58,8 @@ typedef struct command_line {
     const char *kernel;
     bool is_local;
     bool twice; /* in one context */
+    const char *trusted[8];
+    const char *lock;
 } command_line;
 
 static uint64_t parse_number(const char *text) {
@@ -71,6 +85,12 @@ static command_line parse(int argc, char **argv) {
             line.options.for_python = false;
         } else if (strcmp(word, "--trust") == 0) {
             line.options.trust_remote_code = true;
+        } else if (strcmp(word, "--trusted") == 0 && i + 1 < argc && line.options.trusted_count < 8) {
+            line.trusted[line.options.trusted_count++] = argv[++i];
+        } else if (strcmp(word, "--lock") == 0 && i + 1 < argc) {
+            line.lock = argv[++i];
+        } else if (strcmp(word, "--cache-only") == 0) {
+            line.options.cache_only = true;
         } else if (strcmp(word, "--no-verify") == 0) {
             line.options.no_verify = true;
         } else if (strcmp(word, "--repeat") == 0) {
@@ -90,23 +110,32 @@ static int load(kernels_context *context, const command_line *line) {
     if (status != KERNELS_OK) {
         return fail(&error);
     }
+    print_registry(context);
     print_kernel(kernel);
     kernels_kernel_free(kernel);
     return 0;
 }
 
 int main(int argc, char **argv) {
-    const command_line line = parse(argc, argv);
+    command_line line = parse(argc, argv);
+    kernels_locks locks = {0};
+    line.options.trusted = line.trusted;
     const kernels_context_options context_options = {.warning = print_warning};
     kernels_error error = KERNELS_ERROR_INIT;
     kernels_context *context = NULL;
     if (kernels_context_new(&context_options, &context, &error) != KERNELS_OK) {
         return fail(&error);
     }
+    if (line.lock != NULL && kernels_locks_read(line.lock, &locks, &error) != KERNELS_OK) {
+        kernels_context_free(context);
+        return fail(&error);
+    }
+    line.options.locks = line.lock != NULL ? &locks : NULL;
     int code = load(context, &line);
     if (code == 0 && line.twice) {
         code = load(context, &line);
     }
+    kernels_locks_dispose(&locks);
     kernels_context_free(context);
     return code;
 }

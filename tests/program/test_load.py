@@ -490,3 +490,101 @@ def test_twice_in_one_context(server, loader):
     publish_leaf(server)
     done = loader.run("good/leaf", "--version", 2, "--repeat")
     assert done.returncode == 0 and done.stdout.count("verified: yes") == 2
+
+
+# ---- trust, locks and what a context has loaded ----
+
+
+def publish_top(server, leaf="good/leaf"):
+    """top 1 depends on mid 1 and leaf 1, mid 1 on leaf 1; returns repository -> branch -> commit."""
+    commits = {leaf: hub_api.publish(server.url, leaf, {
+        "main": {}, "v1": hub_api.variant("torch-universal", name="leaf"),
+        "v2": hub_api.variant("torch-universal", name="leaf", version=2)})}
+    for name, entries in (("mid", [(leaf, 1)]), ("top", [("good/mid", 1), (leaf, 1)])):
+        files = hub_api.variant("torch-universal", name=name, **depend(*entries))
+        commits[f"good/{name}"] = hub_api.publish(server.url, f"good/{name}", {"main": {}, "v1": files})
+    return commits
+
+
+def write_lock(path, *entries):
+    """Entries are (repository, version, commit)."""
+    path.write_text(json.dumps([{"dependency": {"repo-id": repo_id, "version": version}, "lock": {"commit": commit}}
+                                for repo_id, version, commit in entries]))
+    return path
+
+
+def test_a_list_of_trusted_repositories(server, loader):
+    """Each kernel of the tree needs to be trusted: root, dependency, or both."""
+    publish_top(server, leaf="bad/leaf")
+    for trusted in ([], ["good/top"], ["bad"], ["bad/Leaf"]):
+        text = loader.fail("good/top", "--version", 1, *(word for name in trusted for word in ("--trusted", name)))
+        assert "UNTRUSTED" in text and "bad/leaf" in text
+    assert not list(cache_of(loader, "good/top").glob("snapshots/*/build/*/__init__.py"))
+    kernel = loader.load("good/top", "--version", 1, "--trusted", "x/y", "--trusted", "bad/leaf")
+    assert kernel["loaded"] == "leaf mid top"
+
+
+def test_registry_lists_dependencies_first(server, loader):
+    publish_top(server)
+    kernel = loader.load("good/top", "--version", 1)
+    assert kernel["loaded"] == "leaf mid top"
+    done = loader.run("good/top", "--version", 1, "--repeat", **offline(loader))
+    assert done.stdout.count("loaded: leaf mid top\n") == 2, done
+
+
+def test_by_lock(server, loader, tmp_path):
+    commits = publish_top(server)
+    lock = write_lock(tmp_path / "kernels.lock", ("good/top", 1, commits["good/top"]["v1"]),
+                      ("good/mid", 1, commits["good/mid"]["v1"]), ("good/leaf", 1, commits["good/leaf"]["v1"]))
+    before = len(requests(server))
+    kernel = loader.load("good/top", "--lock", lock)
+    sent = requests(server)[before:]
+    assert (kernel["revision"], kernel["loaded"]) == (commits["good/top"]["v1"], "leaf mid top")
+    assert not any("/refs" in line or "/revision/" in line for line in sent), sent
+    assert not (cache_of(loader) / "refs").exists()  # what the branch is now was not asked
+    assert warm_requests(server, loader, "--lock", lock) == []
+    text = loader.fail("good/leaf", "--version", 2, "--lock", lock)
+    assert text.startswith("NOT_LOCKED") and "is not locked" in text and "kernels lock" in text
+    partial = write_lock(tmp_path / "partial.lock", ("good/top", 1, commits["good/top"]["v1"]))
+    text = loader.fail("good/top", "--lock", partial)
+    assert "NOT_LOCKED" in text and "good/mid" in text and "is not locked" in text
+    # the locked commit is loaded although the branch has moved, online, offline and without requests of this call
+    hub_api.commit(server.url, "good/leaf", "v1", hub_api.variant("torch-universal", name="leaf", version=7))
+    for arguments, env in (((), {}), ((), offline(loader)), (("--cache-only",), {"HF_ENDPOINT": NOWHERE})):
+        again = loader.load("good/leaf", "--lock", lock, *arguments, **env)
+        assert again["revision"] == commits["good/leaf"]["v1"]
+
+
+def test_by_lock_what_was_not_downloaded(server, loader, tmp_path):
+    commits = publish_leaf(server)
+    lock = write_lock(tmp_path / "kernels.lock", ("good/leaf", 1, commits["v1"]))
+    text = loader.fail("good/leaf", "--lock", lock, "--cache-only")
+    assert "NOT_CACHED" in text and "kernels download" in text
+
+
+def test_two_versions_in_one_lock(server, loader, tmp_path):
+    """mid needs version 1, so version 2 is the project's own; before anything is cached that is not known."""
+    commits = publish_top(server)
+    lock = write_lock(tmp_path / "kernels.lock", ("good/mid", 1, commits["good/mid"]["v1"]),
+                      ("good/leaf", 1, commits["good/leaf"]["v1"]), ("good/leaf", 2, commits["good/leaf"]["v2"]))
+    kernel = loader.load("good/leaf", "--lock", lock)
+    assert kernel["revision"] == commits["good/leaf"]["v2"] and "The lock has 2 versions of 'good/leaf'" in kernel["warnings"]
+    loader.load("good/mid", "--lock", lock)
+    kernel = loader.load("good/leaf", "--lock", lock)
+    assert kernel["revision"] == commits["good/leaf"]["v2"] and "The lock has" not in kernel["warnings"]
+
+
+def test_no_variant_names_the_other_versions(server, loader):
+    hub_api.publish(server.url, "good/never", {"main": {}, "v1": hub_api.variant("torch-metal", name="never"),
+                                               "v2": hub_api.variant("torch-xpu", name="never")})
+    before = len(requests(server))
+    assert "Other versions of it: 2" in loader.fail("good/never", "--version", 1)
+    assert len(requests(server)) - before == 4  # publisher, refs, two listings
+
+
+def test_kernel_status_is_not_asked_for(server, loader):
+    commits = publish_leaf(server)
+    hub_api.commit(server.url, "good/leaf", "v1", {"kernel-status.toml": 'kind = "redirect"\ndestination = "a/b"\n'})
+    kernel = loader.load("good/leaf", "--version", 1)
+    assert kernel["name"] == "leaf" and kernel["revision"] != commits["v1"]
+    assert not any("kernel-status" in line for line in requests(server))

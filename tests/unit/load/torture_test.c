@@ -86,7 +86,7 @@ static void test_load_local(void **state) {
 
 #define COMMIT "1111111111111111111111111111111111111111"
 /* More than any step makes. */
-#define STEP_ALLOCATIONS 600
+#define STEP_ALLOCATIONS 300
 #define LATER "2222222222222222222222222222222222222222"
 
 static const char listing[] = "{\"format_version\": 1, \"files\": {\"kernel-status.toml\": {\"size\": 1},"
