@@ -9,6 +9,9 @@
 #include "base/view.h"
 #include "resolve/detect.h"
 
+/* From here on a CMake configuration that does not name the C++ ABI means the new one. */
+static const kernels_version new_abi_only = {.parts = {2, 7}, .count = 2};
+
 #define SMALL_FILE_LIMIT ((size_t)1024 * 1024)
 
 kernels_version kernels_version_major_minor(kernels_view text) {
@@ -100,8 +103,9 @@ static void parse_version_file(kernels_view text, kernels_torch_facts *facts) {
     facts->readable = facts->readable && facts->version[0] != '\0';
 }
 
-/* The wheel's CMake configuration says with which C++ ABI it was built; nothing else does without running it. */
-static kernels_cxx11_abi read_cxx11_abi(const char *torch) {
+/* The wheel's CMake configuration says with which C++ ABI it was built; nothing else does without running it. Since
+ * torch has the new one alone, it says nothing of it. */
+static kernels_cxx11_abi read_cxx11_abi(const char *torch, const char *torch_version) {
     KERNELS_CLEANUP_FREE char *path = kernels_path_join(torch, "share/cmake/Torch/TorchConfig.cmake");
     KERNELS_CLEANUP_FREE char *data = NULL;
     size_t size = 0;
@@ -112,8 +116,12 @@ static kernels_cxx11_abi read_cxx11_abi(const char *torch) {
     if (kernels_view_contains(text, KERNELS_VIEW("_GLIBCXX_USE_CXX11_ABI=1"))) {
         return KERNELS_CXX11_ABI_NEW;
     }
-    return kernels_view_contains(text, KERNELS_VIEW("_GLIBCXX_USE_CXX11_ABI=0")) ? KERNELS_CXX11_ABI_OLD
-                                                                                 : KERNELS_CXX11_ABI_NONE;
+    if (kernels_view_contains(text, KERNELS_VIEW("_GLIBCXX_USE_CXX11_ABI"))) {
+        return kernels_view_contains(text, KERNELS_VIEW("_GLIBCXX_USE_CXX11_ABI=0")) ? KERNELS_CXX11_ABI_OLD
+                                                                                     : KERNELS_CXX11_ABI_NONE;
+    }
+    kernels_version version = kernels_version_major_minor(kernels_view_of(torch_version));
+    return kernels_version_compare(&version, &new_abi_only) >= 0 ? KERNELS_CXX11_ABI_NEW : KERNELS_CXX11_ABI_NONE;
 }
 
 static kernels_status read_torch(const char *site_packages, kernels_torch_facts *facts, kernels_error *error) {
@@ -132,7 +140,7 @@ static kernels_status read_torch(const char *site_packages, kernels_torch_facts 
     if (kernels_file_read(version, SMALL_FILE_LIMIT, &data, &size, NULL) == KERNELS_OK) {
         parse_version_file((kernels_view){data, size}, facts);
     }
-    facts->cxx11_abi = read_cxx11_abi(torch);
+    facts->cxx11_abi = read_cxx11_abi(torch, facts->version);
     return KERNELS_OK;
 }
 

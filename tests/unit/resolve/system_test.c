@@ -278,6 +278,29 @@ static void test_environment_with_torch(void **state) {
     machine_free(&made);
 }
 
+static void test_abi_of_torch(void **state) {
+    (void)state;
+    static const struct {
+        const char *version, *configuration;
+        kernels_cxx11_abi abi;
+    } cases[] = {
+        {"2.6.0", "-D_GLIBCXX_USE_CXX11_ABI=0", KERNELS_CXX11_ABI_OLD},
+        {"2.6.0", "-D_GLIBCXX_USE_CXX11_ABI=1", KERNELS_CXX11_ABI_NEW},
+        {"2.6.0", "nothing", KERNELS_CXX11_ABI_NONE},
+        {"2.15.0+cu132", "nothing", KERNELS_CXX11_ABI_NEW},
+        {"2.15.0", "-D_GLIBCXX_USE_CXX11_ABI=${else}", KERNELS_CXX11_ABI_NONE},
+    };
+    machine made = machine_new();
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[128];
+        (void)snprintf(text, sizeof text, "__version__ = '%s'\n", cases[i].version);
+        write_file(made.site_packages, "torch/version.py", text);
+        write_file(made.site_packages, "torch/share/cmake/Torch/TorchConfig.cmake", cases[i].configuration);
+        assert_int_equal(detect(&made).torch_cxx11_abi, cases[i].abi);
+    }
+    machine_free(&made);
+}
+
 static void test_tpu_without_torch_needs_libtpu(void **state) {
     (void)state;
     machine made = machine_new();
@@ -500,6 +523,7 @@ int main(void) {
         cmocka_unit_test(test_static_hosts),
         cmocka_unit_test(test_version_file_backends),
         cmocka_unit_test(test_environment_with_torch),
+        cmocka_unit_test(test_abi_of_torch),
         cmocka_unit_test(test_tpu_without_torch_needs_libtpu),
         cmocka_unit_test(test_older_hosts_offer_accel_nodes),
         cmocka_unit_test(test_alternative_of_an_idle_torch_tpu),
