@@ -117,12 +117,13 @@ def _read_older(text: str) -> OlderKernelLocks | None:
     import json
 
     try:
-        pairs = [(entry["repo_id"], KernelLock(entry["sha"]).commit) for entry in json.loads(text)]
+        entries = json.loads(text)
+        pairs = [(entry["repo_id"], KernelLock(entry["sha"]).commit) for entry in entries]
     except (ValueError, TypeError, LookupError):
         return None
     names = [repo_id for repo_id, _ in pairs]
-    usable = all(isinstance(name, str) for name in names) and len(set(names)) == len(names)
-    return OlderKernelLocks(tuple(pairs)) if usable else None
+    usable = isinstance(entries, list) and all(isinstance(name, str) for name in names)
+    return OlderKernelLocks(tuple(pairs)) if usable and len(set(names)) == len(names) else None
 
 
 def _pick(locks: KernelLocks, found: list[KernelDependency]) -> KernelDependency:
@@ -143,12 +144,13 @@ def _pick(locks: KernelLocks, found: list[KernelDependency]) -> KernelDependency
 def _needed_by_others(locks: KernelLocks) -> set[KernelDependency]:
     """What the locked kernels depend on, of those whose metadata is in the cache."""
     from kernels._rust import Metadata
+    from kernels.resolver import _which
 
     context = _get_hf_api().context(cache_only=True)
     needed: set[KernelDependency] = set()
     for kernel, lock in locks.items():
         try:
-            found = context.find(kernel.repo_id, commit=lock.commit, cache_only=True, trust=True)
+            found = context.find(kernel.repo_id, commit=lock.commit, cache_only=True, trust=True, **_which(kernel))
         except (OSError, ValueError):
             continue
         needed.update(Metadata.from_bytes(found.metadata).kernel_depends)
