@@ -74,15 +74,16 @@ def is_free_threaded() -> bool:
 
 
 def _package_folders() -> list[str]:
-    """Folders that packages are imported from, that of torch first."""
+    """Folders that packages are imported from, that of torch first, without torch that of installed packages."""
     folders = [folder for folder in dict.fromkeys(path or os.getcwd() for path in sys.path) if os.path.isdir(folder)]
     spec = find_spec("torch")
     if spec is None:  # what cannot be imported does not count
-        return [folder for folder in folders if not os.path.isdir(os.path.join(folder, "torch"))]
+        folders = [folder for folder in folders if not os.path.isdir(os.path.join(folder, "torch"))]
     origin = getattr(spec, "origin", None) or getattr(spec, "__file__", None)
-    if not origin:
-        return folders
-    home = os.path.dirname(os.path.dirname(origin))
+    if origin:
+        home = os.path.dirname(os.path.dirname(origin))
+    else:
+        home = next((folder for folder in folders if folder.endswith(("site-packages", "dist-packages"))), "")
     return [home, *(folder for folder in folders if folder != home)] if os.path.isdir(home) else folders
 
 
@@ -105,13 +106,14 @@ def _detect_from_files() -> dict:
     if last != state:
         found = _native.system_detect(_package_folders() or [os.path.dirname(os.__file__)], _root)
         _note_cuda_runtime(found)
+        _take_tvm_ffi_without_metadata(found)
         _from_files = state, found
     found = dict(found, origins=dict(found["origins"]))
     found["python"] = sys.version.split()[0].rstrip("+")
     found["free_threaded"] = is_free_threaded()
     found["origins"]["python"] = "the running interpreter"
     found["origins"]["site_packages"] = "sys.path"
-    _take_tvm_ffi(found)
+    _take_tvm_ffi(found, sys.modules.get("tvm_ffi"))
     return found
 
 
@@ -122,13 +124,14 @@ def _note_cuda_runtime(found: dict) -> None:
         logging.getLogger("kernels.backends").warning("the CUDA runtime library does not tell its version; it is not used")
 
 
-def _take_tvm_ffi(found: dict) -> None:
-    """The version of tvm_ffi when it is imported, or when its metadata tell none."""
-    module = sys.modules.get("tvm_ffi")
-    if module is None and (found["tvm_ffi"] or find_spec("tvm_ffi") is None):
-        return
-    if module is None:
-        import tvm_ffi as module
+def _take_tvm_ffi_without_metadata(found: dict) -> None:
+    if not found["tvm_ffi"] and "tvm_ffi" not in sys.modules and find_spec("tvm_ffi") is not None:
+        import tvm_ffi
+
+        _take_tvm_ffi(found, tvm_ffi)
+
+
+def _take_tvm_ffi(found: dict, module) -> None:
     version = getattr(module, "__version__", None)
     if version:
         found["tvm_ffi"] = str(version)
