@@ -10,7 +10,7 @@ import pytest
 
 import hub_api
 from test_hub_replay import Server
-from test_kernels_cli import as_machine, publish_released, read, transcripts  # noqa: F401 (as_machine is a fixture)
+from test_kernels_cli import add_torch, as_machine, publish_released, read, transcripts  # noqa: F401 (as_machine is a fixture)
 
 DATA = pathlib.Path(__file__).resolve().parents[1] / "data"
 OLD = "a lock of before"
@@ -157,7 +157,7 @@ def prepare_released(folder, entry, commits):
 
 
 @pytest.mark.parametrize("name,options", [("cli_lock_download_load", []), ("older_lock", ["--format", "1"])])
-def test_recorded_exchange(name, options, lock, tmp_path):
+def test_recorded_exchange(name, options, lock, programs, run, environment, tmp_path):
     """The very text that was recorded, and no request that was not."""
     scenario = json.loads((DATA / "loader" / "http" / f"{name}.json").read_text())
     step = scenario["steps"][0]
@@ -175,8 +175,21 @@ def test_recorded_exchange(name, options, lock, tmp_path):
     assert server.unexpected == []
     assert len(server.seen) <= len(step["requests"])
     assert all(text in done.stderr for _, _, text in step["log"])
+    if name == "cli_lock_download_load":
+        check_recorded_download(server, scenario["steps"][1], folder, programs, run, environment)
     server.shutdown()
     server.server_close()
+
+
+def check_recorded_download(server, step, folder, programs, run, environment):
+    """The listings are known since the lock: only files are asked for."""
+    server.begin(step)
+    variables = {**environment, "HF_ENDPOINT": server.fill("{ENDPOINT}"), "VIRTUAL_ENV": add_torch(folder, "cpu")}
+    done = run(programs.kernels, "download", folder, "--quiet", env=variables)
+    assert (done.stdout, done.stderr) == ("", "")
+    assert server.unexpected == [] and server.seen and not any("/api/" in path for _, path, _ in server.seen)
+    done = run(programs.kernels, "download", folder, env={**variables, "HF_HUB_OFFLINE": "1"})
+    assert [line for line in done.stderr.splitlines() if "Downloading kernel" in line] == step["stderr"].splitlines()
 
 
 # ---- what is locked ----
