@@ -84,6 +84,17 @@ static bool read_number(PyObject *number, int64_t *value) {
     return !(read == -1 && PyErr_Occurred());
 }
 
+/* Borrowed references to both; a TypeError for anything but a tuple of two. */
+static bool read_pair(PyObject *pair, PyObject **first, PyObject **second) {
+    if (!PyTuple_Check(pair) || PyTuple_Size(pair) != 2) {
+        PyErr_SetString(PyExc_TypeError, "a range is (minimum, maximum), a choice (mode, repository)");
+        return false;
+    }
+    *first = PyTuple_GetItem(pair, 0);
+    *second = PyTuple_GetItem(pair, 1);
+    return true;
+}
+
 static bool read_device(PyObject *device, kernels_layer_entry *entry) {
     kernels_view name;
     kernels_error error = KERNELS_ERROR_INIT;
@@ -100,8 +111,8 @@ static bool read_device(PyObject *device, kernels_layer_entry *entry) {
 static bool read_range(PyObject *range, kernels_layer_entry *entry) {
     PyObject *minimum, *maximum;
     entry->has_range = range != Py_None;
-    return !entry->has_range || (PyArg_ParseTuple(range, "OO", &minimum, &maximum) &&
-                                 read_number(minimum, &entry->minimum) && read_number(maximum, &entry->maximum));
+    return !entry->has_range || (read_pair(range, &minimum, &maximum) && read_number(minimum, &entry->minimum) &&
+                                 read_number(maximum, &entry->maximum));
 }
 
 /* (layer, device or None, (minimum, maximum) or None, ((mode, repository), ...)); the choices go to *choices. */
@@ -115,9 +126,13 @@ static bool read_entry(PyObject *item, kernels_layer_entry *entry, kernels_layer
     entry->choice_count = (size_t)PyTuple_Size(targets);
     for (size_t i = 0; i < entry->choice_count; i++) {
         kernels_layer_choice *choice = (*choices)++;
-        if (!PyArg_ParseTuple(PyTuple_GetItem(targets, (Py_ssize_t)i), "IO", &choice->mode, &choice->repository)) {
+        PyObject *mode, *repository;
+        int64_t number;
+        if (!read_pair(PyTuple_GetItem(targets, (Py_ssize_t)i), &mode, &repository) || !read_number(mode, &number)) {
             return false;
         }
+        choice->mode = number < 0 || number > KERNELS_MODE_COUNT ? KERNELS_MODE_COUNT : (unsigned)number; /* refused */
+        choice->repository = repository;
     }
     return true;
 }

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """May a kernel layer stand in for a host layer? It must be a forward and nothing else, with the host's parameters."""
 
-import functools
 import inspect
 import weakref
 
 _FLAGS = frozenset(("can_torch_compile", "has_backward"))
+_ANNOTATIONS = frozenset(("__annotations__", "__annotate__", "__annotate_func__", "__annotations_cache__"))
 
 _validated: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # host class -> kernel layers that fit
 
@@ -26,7 +26,7 @@ def _validate_layer(*, check_cls: type, cls: type, repo) -> None:
         raise TypeError(f"Layer `{cls}` is not a Torch layer: it must be a class derived from torch.nn.Module")
     if cls.__init__ is not nn.Module.__init__:
         raise TypeError(f"{repo} must not override the constructor of torch.nn.Module: kernel layers have no state")
-    added = {name for name, _ in inspect.getmembers(cls)} - _module_members(nn.Module) - _FLAGS
+    added = _members(cls) - _members(nn.Module) - _FLAGS - _ANNOTATIONS
     if added:
         raise TypeError(
             f"{repo} must not contain additional members: {', '.join(sorted(added))}. What it uses must be in the "
@@ -51,6 +51,6 @@ def _validate_signature(check_cls: type, cls: type, repo) -> None:
             )
 
 
-@functools.cache
-def _module_members(module_class: type) -> frozenset[str]:
-    return frozenset(name for name, _ in inspect.getmembers(module_class))
+def _members(cls: type) -> set[str]:
+    """Not remembered for nn.Module: torch.compile adds some to it when it is first used."""
+    return {name for name, _ in inspect.getmembers(cls)}

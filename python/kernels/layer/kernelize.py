@@ -32,7 +32,7 @@ def register_kernel_mapping(mapping: dict, inherit_mapping: bool = True) -> None
 
     mapping is {layer name: {device: repository or {mode: repository}}}, a device a Device or the name of its type. What
     was registered before stays, but for the same layers, devices and properties; inherit_mapping=False forgets all of
-    it. An empty dictionary for a layer switches its kernels off.
+    it. An empty dictionary in place of a repository switches a kernel off.
 
     Outside of use_kernel_mapping it counts for the whole process, inside of it until that ends. ValueError: unknown
     device type. When an exception is raised nothing has changed.
@@ -74,7 +74,7 @@ class _MappingContext:
 def use_kernel_mapping(mapping: dict, *, inherit_mapping: bool = True):
     """A context manager in which further kernels are registered; afterwards all is as before.
 
-        with use_kernel_mapping({"RMSNorm": {}}):  # no kernel for RMSNorm
+        with use_kernel_mapping({"RMSNorm": {"tpu": {}}}):  # no kernel for RMSNorm
             model = kernelize(model, mode=Mode.INFERENCE)
 
     mapping as in register_kernel_mapping; inherit_mapping=False: only this one counts. It is seen by the thread or task
@@ -170,14 +170,15 @@ def _find_device(model) -> Device:
 
 def _device_index(model, device) -> int | None:
     """The GPU whose capability counts: the one that is named, else that of the first parameter; None: the current one."""
-    if isinstance(device, str) and device.rpartition(":")[2].isdecimal():
-        return int(device.rpartition(":")[2])
-    index = getattr(device, "index", None)
-    if index is None:
-        parameter = next(model.parameters(), None)
-        place = getattr(parameter, "device", None)
-        index = place.index if place is not None and place.type == "cuda" else None
-    return index
+    if isinstance(device, str):
+        number = device.rpartition(":")[2]
+        index = int(number) if number.isdecimal() else None
+    else:
+        index = getattr(device, "index", None)
+    if index is not None:
+        return index
+    place = getattr(next(model.parameters(), None), "device", None)
+    return place.index if place is not None and place.type == "cuda" else None
 
 
 def _is_cuda_platform() -> bool:

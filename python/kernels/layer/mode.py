@@ -2,11 +2,15 @@
 """What a kernelized model is used for."""
 
 import enum
+import sys
 
 from kernels import _native
 
+# The default of 3.11.4 and later; before it, Mode(16) was Mode(0).
+_STRICT = {"boundary": enum.STRICT} if sys.version_info >= (3, 11) else {}
 
-class Mode(enum.Flag):
+
+class Mode(enum.Flag, **_STRICT):
     """What a kernel is registered for, and what kernelize is asked for.
 
         kernels.kernelize(model, mode=Mode.INFERENCE | Mode.TORCH_COMPILE)
