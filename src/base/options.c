@@ -60,12 +60,19 @@ static void add_choices(kernels_buffer *text, const char *const *choices) {
     }
 }
 
-static int choice_error(const kernels_arguments *state, const char *what, const char *value,
-                        const char *const *choices) {
+/* What one forgets of an option that takes all following words. */
+static const char *greedy_hint(const kernels_arguments *state, const kernels_option *option) {
+    return option && option->type == KERNELS_OPTION_GREEDY && state->command->positionals
+               ? "; this option takes all words up to the next option: the other arguments go before it"
+               : "";
+}
+
+static int choice_error(const kernels_arguments *state, const kernels_option *option, const char *what,
+                        const char *value, const char *const *choices) {
     kernels_buffer names = KERNELS_BUFFER_INIT(KERNELS_BUFFER_DEFAULT_LIMIT);
     add_choices(&names, choices);
-    int code =
-        usage_error(state, "invalid value `%s` for %s: expected one of %s", value, what, kernels_buffer_text(&names));
+    int code = usage_error(state, "invalid value `%s` for %s: expected one of %s%s", value, what,
+                           kernels_buffer_text(&names), greedy_hint(state, option));
     kernels_buffer_dispose(&names);
     return code;
 }
@@ -150,7 +157,7 @@ static int set_value(kernels_arguments *state, const kernels_option *option, con
     if (option->choices && text && !find_choice(option->choices, option->ignore_case, text, &value->text)) {
         char what[128];
         (void)snprintf(what, sizeof what, "--%s", option->name);
-        return choice_error(state, what, text, option->choices);
+        return choice_error(state, option, what, text, option->choices);
     }
     if (repeatable && !list_add(&value->list, &value->capacity, value->text)) {
         return usage_error(state, "too many values for --%s", option->name);
@@ -305,7 +312,7 @@ static int add_positional(kernels_arguments *state, const char *word) {
         return usage_error(state, "invalid value `%s` for %s: expected an integer", word, positional->name);
     }
     if (positional->choices && !find_choice(positional->choices, false, word, &spelling)) {
-        return choice_error(state, positional->name, word, positional->choices);
+        return choice_error(state, NULL, positional->name, word, positional->choices);
     }
     return list_add(&state->positionals, &state->positional_capacity, word) ? 0
                                                                             : usage_error(state, "too many arguments");
@@ -401,6 +408,25 @@ static int missing_command(const kernels_arguments *state) {
     return KERNELS_EXIT_USAGE;
 }
 
+/* A program without sub-commands prints about itself by an option; -1: this is none. */
+static int print_about(const kernels_arguments *state) {
+    const char *word = state->argc > 1 ? state->argv[1] : "";
+    const char *shell = state->argc > 2 ? state->argv[2] : "";
+    bool wants_man = strcmp(word, "--man") == 0;
+    if (!wants_man && strcmp(word, "--completions") != 0) {
+        return -1;
+    }
+    KERNELS_CLEANUP(kernels_cleanup_buffer) kernels_buffer text = KERNELS_BUFFER_INIT(KERNELS_BUFFER_DEFAULT_LIMIT);
+    if (wants_man) {
+        kernels_options_man(&text, state->program);
+    } else if (!kernels_options_completion(&text, state->program, shell)) {
+        return usage_error(
+            state, "invalid value `%s` for --completions: expected one of bash, zsh, fish, elvish, powershell", shell);
+    }
+    return fputs(kernels_buffer_text(&text), stdout) >= 0 && fflush(stdout) == 0 ? KERNELS_EXIT_OK
+                                                                                 : KERNELS_EXIT_FAILURE;
+}
+
 static bool is_version_option(const kernels_program *program, const char *word) {
     return strcmp(word, "--version") == 0 ||
            (program->version_short && word[0] == '-' && word[1] == program->version_short && word[2] == '\0');
@@ -452,6 +478,12 @@ int kernels_program_main(const kernels_program *program, int argc, char **argv, 
     }
     if (program->single) {
         state.command = program->commands[0];
+        code = print_about(&state);
+        if (code >= 0) {
+            kernels_buffer_dispose(&path);
+            return code;
+        }
+        code = 0;
     } else {
         code = select_command(&state, program->commands, &path);
     }

@@ -10,6 +10,12 @@
 
 /* ---- shared pieces ---- */
 
+/* What options.c takes of itself where there are no sub-commands. */
+static const char *const about[][2] = {
+    {"--completions SHELL", "Alone: print a completion script for bash, zsh, fish, elvish or powershell."},
+    {"--man", "Alone: print the man page."},
+};
+
 static void add_positionals(kernels_buffer *out, const kernels_command *command) {
     for (const kernels_positional *p = command->positionals; p && p->name; p++) {
         const char *dots = p->repeatable ? "..." : "";
@@ -195,7 +201,8 @@ void kernels_options_help(kernels_buffer *out, const kernels_program *program, c
         return;
     }
     kernels_options_usage(out, program, command);
-    kernels_buffer_printf(out, "\n%s\n", command->summary);
+    kernels_buffer_add_char(out, '\n');
+    add_paragraphs(out, command->summary);
     if (command->description) {
         kernels_buffer_add_char(out, '\n');
         add_paragraphs(out, command->description);
@@ -210,6 +217,9 @@ void kernels_options_help(kernels_buffer *out, const kernels_program *program, c
         }
     }
     add_options(out, command);
+    for (size_t i = 0; program->single && i < sizeof about / sizeof *about; i++) {
+        add_row(out, about[i][0], about[i][1]);
+    }
     if (command->examples) {
         add_examples(out, command->examples);
     }
@@ -273,6 +283,9 @@ static void man_command(kernels_buffer *out, const kernels_program *program, con
         kernels_buffer_add_char(out, '\n');
     }
     man_options(out, command);
+    for (size_t i = 0; program->single && i < sizeof about / sizeof *about; i++) {
+        man_entry(out, about[i][0], about[i][1]);
+    }
     if (command->examples) {
         kernels_buffer_add_text(out, ".PP\nExamples:\n.PP\n.nf\n");
         add_roff(out, command->examples);

@@ -78,6 +78,20 @@ static void dispose_names(names *name) {
     kernels_free(name->repo_id);
 }
 
+/* Of all versions of Python that packages are made for; those with capitals cannot be a package's name anyway. */
+static bool is_keyword(const char *name) {
+    static const char *const keywords[] = {
+        "and",  "as",       "assert",  "async", "await", "break",  "class", "continue", "def",  "del",  "elif",
+        "else", "except",   "finally", "for",   "from",  "global", "if",    "import",   "in",   "is",   "lambda",
+        "not",  "nonlocal", "or",      "pass",  "raise", "return", "try",   "while",    "with", "yield"};
+    for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++) {
+        if (strcmp(name, keywords[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static kernels_status derive_names(const kernels_init_options *options, names *name, kernels_error *error) {
     KERNELS_CLEANUP(kernels_cleanup_buffer) kernels_buffer repo_id = KERNELS_BUFFER_INIT(TEXT_LIMIT);
     name->display = mapped(options->repository, '_', '-', false);
@@ -94,6 +108,12 @@ static kernels_status derive_names(const kernels_init_options *options, names *n
         return kernels_fail(error, KERNELS_INVALID_ARGUMENT,
                             "\"%s\" cannot be the name of a kernel: it starts with a letter, goes on with letters, "
                             "digits and dashes, ends in a letter or digit, and has at least two characters",
+                            options->repository);
+    }
+    if (is_keyword(name->python)) {
+        return kernels_fail(error, KERNELS_INVALID_ARGUMENT,
+                            "\"%s\" cannot be the name of a kernel: it is a keyword of Python, so that its package "
+                            "could not be imported",
                             options->repository);
     }
     return kernels_repository_id_check(kernels_view_of(name->repo_id), error);
@@ -234,6 +254,13 @@ static kernels_status write_project(const kernels_init_options *options, const c
     return status;
 }
 
+/* "." and ".." become the names that they stand for. */
+static char *project_directory(const char *path) {
+    kernels_view last = kernels_path_name(path);
+    bool is_dots = kernels_view_equal_text(last, ".") || kernels_view_equal_text(last, "..");
+    return is_dots ? kernels_path_resolve(path) : kernels_path_absolute(path);
+}
+
 kernels_status kernels_init_project(const kernels_init_options *options, kernels_init_result *result,
                                     kernels_error *error) {
     names name = {0};
@@ -243,7 +270,7 @@ kernels_status kernels_init_project(const kernels_init_options *options, kernels
     status = status ? status : derive_names(options, &name, error);
     status = status ? status : render(options, &name, &files, error);
     if (!status) {
-        directory = kernels_path_absolute(options->directory ? options->directory : name.display);
+        directory = project_directory(options->directory ? options->directory : name.display);
         status = directory ? write_project(options, directory, &files, error) : kernels_fail_no_memory(error);
     }
     if (!status) {

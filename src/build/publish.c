@@ -335,6 +335,15 @@ static kernels_status commit_all(publisher *run) {
     return KERNELS_OK;
 }
 
+static kernels_status write_url(publisher *run) {
+    KERNELS_CLEANUP(kernels_cleanup_buffer) kernels_buffer url = KERNELS_BUFFER_INIT(TEXT_LIMIT);
+    bool is_kernel = run->options->type == KERNELS_REPOSITORY_KERNEL;
+    kernels_buffer_printf(&url, "%s/%s%s/tree/%s", kernels_hub_web_address(run->hub), is_kernel ? "kernels/" : "",
+                          run->result->repo_id, run->result->branch);
+    KERNELS_TRY(kernels_buffer_status(&url, run->error));
+    return set_text(&run->result->url, kernels_buffer_text(&url), run->error);
+}
+
 /* ---- the whole ---- */
 
 static kernels_status publish(publisher *run) {
@@ -348,6 +357,7 @@ static kernels_status publish(publisher *run) {
     KERNELS_TRY(choose_target(run));
     KERNELS_TRY(check_files(run));
     KERNELS_TRY(create_repository(run));
+    KERNELS_TRY(write_url(run));
     KERNELS_TRY(provide_branch(run));
     KERNELS_TRY(plan_changes(run));
     return run->options->dry_run ? print_plan(run) : commit_all(run);
@@ -378,6 +388,7 @@ void kernels_publish_result_dispose(kernels_publish_result *result) {
     }
     kernels_free(result->repo_id);
     kernels_free(result->branch);
+    kernels_free(result->url);
     kernels_buffer_dispose(&result->plan);
     *result = (kernels_publish_result){0};
 }

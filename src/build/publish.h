@@ -25,6 +25,7 @@ typedef struct kernels_pull_request {
 
 typedef struct kernels_publish_result {
     char *repo_id, *branch;
+    char *url;      /* of the branch, for people */
     size_t commits; /* made; 0 = no changes */
     kernels_pull_request pull_requests[2];
     size_t pull_request_count;

@@ -84,6 +84,7 @@ static kernels_status build(const kernels_arguments *arguments, kernels_terminal
     if (kernels_arguments_command(arguments) == &kernels_builder_build_command) {
         options.variant = kernels_arguments_text(arguments, "variant");
     }
+    kernels_terminal_hold_signals(); /* a Ctrl-C then ends the step at hand, and what it made is cleared up */
     return kernels_builder_build(&options, result, error);
 }
 

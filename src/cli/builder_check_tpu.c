@@ -79,8 +79,10 @@ static kernels_status check_all(check_command *command, const kernels_built *bui
         if (!kernels_tpu_check_is_wanted(built->variants[i].path)) {
             continue;
         }
-        if (check_variant(command, &built->variants[i], error) != KERNELS_OK) {
-            return kernels_wrap(error, KERNELS_CHECK_FAILED, "variant %s cannot be checked", built->variants[i].name);
+        kernels_status status = check_variant(command, &built->variants[i], error);
+        if (status != KERNELS_OK) {
+            status = status == KERNELS_INTERRUPTED ? status : KERNELS_CHECK_FAILED;
+            return kernels_wrap(error, status, "variant %s cannot be checked", built->variants[i].name);
         }
     }
     return kernels_buffer_status(&command->out, error);
@@ -112,6 +114,7 @@ static void end_output(check_command *command) {
 static int run_command(check_command *command) {
     kernels_error error = KERNELS_ERROR_INIT;
     kernels_built built = {0};
+    kernels_terminal_hold_signals();
     find_python(command);
     begin_output(command);
     kernels_status status = kernels_built_find(command->kernel_dir, &built, &error);

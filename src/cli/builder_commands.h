@@ -19,8 +19,9 @@ extern const kernels_command kernels_builder_list_variants_command;  /* builder_
 extern const kernels_command kernels_builder_hash_command;           /* builder_hash.c */
 extern const kernels_command kernels_builder_update_build_command;   /* builder_update_build.c */
 extern const kernels_command kernels_builder_env_command;            /* builder_env.c */
-extern const kernels_command kernels_builder_completions_command;    /* builder_completions.c */
-extern const kernels_command kernels_builder_fill_card_command;      /* builder_fill_card.c */
+extern const kernels_command kernels_builder_man_command;
+extern const kernels_command kernels_builder_completions_command; /* builder_completions.c */
+extern const kernels_command kernels_builder_fill_card_command;   /* builder_fill_card.c */
 
 /* For positionals: [KERNEL_DIR] and nothing else. */
 extern const kernels_positional kernels_builder_kernel_dir[];

@@ -37,6 +37,7 @@ static int run_fetch(const kernels_arguments *arguments, void *payload) {
     options.licences = licences.values;
     options.licence_count = licences.count;
     options.wheel_dir = kernels_arguments_text(arguments, "wheel-dir");
+    kernels_terminal_hold_signals();
     kernels_status status = kernels_environment_provide(&options, &environment, &error);
     return finish(payload, status, &environment, &error);
 }

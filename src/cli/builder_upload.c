@@ -46,16 +46,9 @@ static void show_note(void *payload, const char *text) {
 
 /* ---- results ---- */
 
-static void add_url(kernels_buffer *out, const kernels_publish_result *result, bool is_kernel) {
-    kernels_buffer_printf(out, "https://hf.co/%s%s/tree/%s", is_kernel ? "kernels/" : "", result->repo_id,
-                          result->branch);
-}
-
-static void print_json(const kernels_publish_result *result, bool is_kernel, kernels_buffer *out) {
+static void print_json(const kernels_publish_result *result, kernels_buffer *out) {
     kernels_json_writer json;
-    KERNELS_CLEANUP(kernels_cleanup_buffer) kernels_buffer url = KERNELS_BUFFER_INIT(OUTPUT_LIMIT);
     bool uploaded = result->commits && !result->pull_request_count;
-    add_url(&url, result, is_kernel);
     kernels_json_writer_init(&json, out, 2, false);
     kernels_json_begin_object(&json);
     kernels_json_key(&json, "status");
@@ -67,7 +60,7 @@ static void print_json(const kernels_publish_result *result, bool is_kernel, ker
     kernels_json_key(&json, "branch");
     kernels_json_text(&json, result->branch);
     kernels_json_key(&json, "url");
-    kernels_json_text(&json, uploaded ? kernels_buffer_text(&url) : NULL);
+    kernels_json_text(&json, uploaded ? result->url : NULL);
     kernels_json_key(&json, "pull_requests");
     kernels_json_begin_array(&json);
     for (size_t i = 0; i < result->pull_request_count; i++) {
@@ -84,18 +77,18 @@ static void print_json(const kernels_publish_result *result, bool is_kernel, ker
 }
 
 static kernels_status write_json(const kernels_arguments *arguments, const kernels_publish_result *result,
-                                 bool is_kernel, kernels_error *error) {
+                                 kernels_error *error) {
     const char *path = kernels_arguments_text(arguments, "output-json");
     KERNELS_CLEANUP(kernels_cleanup_buffer) kernels_buffer text = KERNELS_BUFFER_INIT(OUTPUT_LIMIT);
     if (!path) {
         return KERNELS_OK;
     }
-    print_json(result, is_kernel, &text);
+    print_json(result, &text);
     KERNELS_TRY(kernels_buffer_status(&text, error));
     return kernels_file_write(path, kernels_buffer_view(&text), 0, error);
 }
 
-static int report(kernels_terminal *terminal, const kernels_publish_result *result, bool is_kernel, bool dry_run) {
+static int report(kernels_terminal *terminal, const kernels_publish_result *result, bool dry_run) {
     KERNELS_CLEANUP(kernels_cleanup_buffer) kernels_buffer out = KERNELS_BUFFER_INIT(KERNELS_BUFFER_DEFAULT_LIMIT);
     if (dry_run && result->plan.size) {
         return kernels_terminal_print(terminal, kernels_buffer_view(&result->plan));
@@ -109,7 +102,7 @@ static int report(kernels_terminal *terminal, const kernels_publish_result *resu
     }
     if (!result->pull_request_count) {
         kernels_buffer_add_text(&out, "Kernel uploaded: ");
-        add_url(&out, result, is_kernel);
+        kernels_buffer_add_text(&out, result->url);
         kernels_buffer_add_char(&out, '\n');
     }
     return kernels_terminal_print(terminal, kernels_buffer_view(&out));
@@ -158,9 +151,9 @@ static int run(const kernels_arguments *arguments, void *payload) {
     }
     kernels_status status = upload(arguments, payload, is_kernel, &result, &error);
     if (!status && !dry_run) {
-        status = write_json(arguments, &result, is_kernel, &error);
+        status = write_json(arguments, &result, &error);
     }
-    int code = status ? kernels_terminal_fail(payload, &error) : report(payload, &result, is_kernel, dry_run);
+    int code = status ? kernels_terminal_fail(payload, &error) : report(payload, &result, dry_run);
     kernels_terminal_release_signals();
     kernels_publish_result_dispose(&result);
     return code;

@@ -5,11 +5,22 @@
 #include "cli/builder_commands.h"
 
 static const kernels_command *const commands[] = {
-    &kernels_builder_init_command,      &kernels_builder_build_command,        &kernels_builder_build_and_copy_command,
-    &kernels_builder_upload_command,    &kernels_builder_check_config_command, &kernels_builder_check_abi_command,
-    &kernels_builder_check_tpu_command, &kernels_builder_env_command,          &kernels_builder_list_variants_command,
-    &kernels_builder_hash_command,      &kernels_builder_update_build_command, &kernels_builder_completions_command,
-    &kernels_builder_fill_card_command, &kernels_builder_tpu_worker_command,   NULL,
+    &kernels_builder_init_command,
+    &kernels_builder_build_command,
+    &kernels_builder_build_and_copy_command,
+    &kernels_builder_upload_command,
+    &kernels_builder_check_config_command,
+    &kernels_builder_check_abi_command,
+    &kernels_builder_check_tpu_command,
+    &kernels_builder_env_command,
+    &kernels_builder_list_variants_command,
+    &kernels_builder_hash_command,
+    &kernels_builder_update_build_command,
+    &kernels_builder_completions_command,
+    &kernels_builder_fill_card_command,
+    &kernels_builder_tpu_worker_command,
+    &kernels_builder_man_command,
+    NULL,
 };
 
 static const char environment[] =

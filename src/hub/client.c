@@ -122,6 +122,10 @@ bool kernels_hub_is_offline(const kernels_hub *hub) { return hub->config.offline
 
 const char *kernels_hub_endpoint(const kernels_hub *hub) { return hub->config.endpoint; }
 
+const char *kernels_hub_web_address(const kernels_hub *hub) {
+    return strcmp(hub->config.endpoint, KERNELS_HUB_PUBLIC_ENDPOINT) == 0 ? "https://hf.co" : hub->config.endpoint;
+}
+
 const char *kernels_hub_cache_directory(const kernels_hub *hub) { return hub->config.cache; }
 
 bool kernels_hub_has_token(const kernels_hub *hub) { return hub->token != NULL; }

@@ -42,6 +42,7 @@ kernels_status kernels_hub_new(const kernels_hub_options *options, kernels_hub *
 void kernels_hub_free(kernels_hub *hub);
 bool kernels_hub_is_offline(const kernels_hub *hub);
 const char *kernels_hub_endpoint(const kernels_hub *hub);
+const char *kernels_hub_web_address(const kernels_hub *hub); /* for people: "https://hf.co", or the endpoint in use */
 const char *kernels_hub_cache_directory(const kernels_hub *hub);
 bool kernels_hub_has_token(const kernels_hub *hub);
 uint64_t kernels_hub_request_count(const kernels_hub *hub); /* sent so far; for tests and benchmarks */

@@ -177,7 +177,7 @@ static kernels_status keep_pull_request(commit_job *job, const kernels_node *ans
     if (url.size > 0) {
         kernels_buffer_add_view(&text, url);
     } else {
-        kernels_buffer_printf(&text, "https://hf.co/%s%s/discussions/%" PRIu64,
+        kernels_buffer_printf(&text, "%s/%s%s/discussions/%" PRIu64, kernels_hub_web_address(job->hub),
                               kernels_repository_type_prefix(job->type), job->repo_id, result->pull_request);
     }
     result->pull_request_url = kernels_buffer_take(&text);

@@ -200,3 +200,22 @@ def test_a_tpu_project_builds_and_passes_its_check(init, run, programs, jax_envi
     report = json.loads((folder / "result").resolve().parent.joinpath("build-report.json").read_text())
     checks = {check["name"]: check["status"] for check in report["variants"][0]["checks"]}
     assert checks["check-tpu"] == "passed" and checks["export"] == "passed"
+
+
+def test_the_current_folder_is_told_by_its_name(init):
+    (init.work / "row-softmax").mkdir()
+    done = init(".", "--name", "someone/row-softmax", "--backends", "tpu")
+    assert done.stdout == f"Initialized `someone/row-softmax` at {init.work.resolve()}\n"
+    done = init("row-softmax/..", "--name", "someone/row-softmax", "--backends", "tpu", "--overwrite")
+    assert done.stdout == f"Initialized `someone/row-softmax` at {init.work.resolve()}\n"
+
+
+@pytest.mark.parametrize("name", ["class", "Lambda", "is"])
+def test_keywords_of_python_are_no_names(init, name):
+    done = init("--name", f"someone/{name}", "--backends", "tpu", code=1)
+    assert "keyword of Python" in done.stderr and not files_below(init.work)
+
+
+def test_words_behind_backends_are_backends(init):
+    done = init("--backends", "tpu", "my-kernel", code=2)
+    assert "the other arguments go before it" in done.stderr and "`my-kernel`" in done.stderr

@@ -70,11 +70,12 @@ def test_build_hash_upload_and_upload_again(kernel, tmp_path):
     kernel.call("build")
     kernel.call("hash")
     done = kernel.upload("--output-json", tmp_path / "out.json")
-    assert done.stdout == "Kernel uploaded: https://hf.co/kernels/me/row-softmax/tree/v1\n"
+    url = f"{kernel.env['HF_ENDPOINT']}/kernels/me/row-softmax/tree/v1"  # a hub of one's own
+    assert done.stdout == f"Kernel uploaded: {url}\n"
     assert "Found 2 variants" in done.stderr and "Using branch `v1` (new)" in done.stderr
     assert json.loads((tmp_path / "out.json").read_text()) == {
         "status": "uploaded", "repo_id": "me/row-softmax", "branch": "v1",
-        "url": "https://hf.co/kernels/me/row-softmax/tree/v1", "pull_requests": []}
+        "url": url, "pull_requests": []}
     assert kernel.files("main") == ["README.md"]
     assert kernel.files("v1") == ["README.md"] * ("README.md" in kernel.files("v1")) + [
         "benchmarks/benchmark.py"] + VERSION_FILES
