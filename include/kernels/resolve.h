@@ -84,7 +84,8 @@ KERNELS_API kernels_status kernels_system_select_backend(const kernels_system *s
 typedef struct kernels_decision {
     kernels_variant variant;
     bool accepted;
-    char *reason; /* why it was rejected; NULL when accepted */
+    char *reason;    /* why it was rejected; NULL when accepted */
+    size_t position; /* of its name among those that were resolved, in the order in which they were taken */
 } kernels_decision;
 
 /* All candidates in order of preference, accepted before rejected. */

@@ -52,9 +52,13 @@ def variant_parse(
     """(kind, framework version, ABI tag, backend, backend version, cpu, os, noarch name, canonical text); kind is "torch",
     "torch-stable-abi", "tvm-ffi" or "noarch". ValueError."""
 
-def resolve_variants(system: System, names: list[str], in_order: bool = False) -> list[tuple[str, str | None]]:
+def resolve_variants(system: System, names: list[str]) -> list[tuple[str, str | None]]:
     """All candidates in order of preference: (name as given, None when accepted, else the reason). Names that are no variant
-    names are skipped; the result does not depend on the order of names, unless in_order: then equals stay in that order."""
+    names are skipped; the result does not depend on the order of names."""
+
+def resolve_in_order(system: System, names: list[str]) -> tuple[list[int], list[str]]:
+    """(places in the list of all candidates in order of preference, reasons of those at the end that are rejected). Equals stay
+    in the given order."""
 
 def python_dependency_find(name: str, backend: str) -> list[tuple[str, str | None]] | None:
     """(package, module that must be found) of a name of python-depends; None: general and backend's table lack it."""

@@ -357,7 +357,8 @@ static PyObject *variant_parse(PyObject *module, PyObject *argument) {
                          variant.cpu, variant.os, arch ? NULL : variant.noarch_name, canonical);
 }
 
-static PyObject *from_decisions(const kernels_decisions *decisions) {
+/* [(name, reason or None), ...] */
+static PyObject *pairs_of(const kernels_decisions *decisions) {
     PyObject *list = PyList_New((Py_ssize_t)decisions->count);
     for (size_t i = 0; list && i < decisions->count; i++) {
         const kernels_decision *decision = &decisions->items[i];
@@ -369,29 +370,46 @@ static PyObject *from_decisions(const kernels_decisions *decisions) {
     return list;
 }
 
-/* Names of a list that may be variant names, borrowed from it; NULL with an exception set. */
+/* ([position, ...], [reason of a rejected one, ...]): no tuples, which the collector of Python would look through. */
+static PyObject *lists_of(const kernels_decisions *decisions) {
+    size_t accepted = decisions->accepted_count;
+    PyObject *positions = PyList_New((Py_ssize_t)decisions->count);
+    PyObject *reasons = PyList_New((Py_ssize_t)(decisions->count - accepted));
+    bool fine = positions && reasons;
+    for (size_t i = 0; fine && i < decisions->count; i++) {
+        const kernels_decision *decision = &decisions->items[i];
+        PyObject *position = PyLong_FromSize_t(decision->position);
+        fine = position && PyList_SetItem(positions, (Py_ssize_t)i, position) == 0;
+        if (fine && i >= accepted) {
+            PyObject *reason = PyUnicode_FromString(decision->reason);
+            fine = reason && PyList_SetItem(reasons, (Py_ssize_t)(i - accepted), reason) == 0;
+        }
+    }
+    PyObject *result = fine ? PyTuple_Pack(2, positions, reasons) : NULL;
+    Py_XDECREF(positions);
+    Py_XDECREF(reasons);
+    return result;
+}
+
+/* The names of a list, borrowed from it, "" for what can be no variant name; NULL with an exception set. */
 static const char **names_of(PyObject *list, size_t *count) {
     Py_ssize_t size = PyList_Size(list);
     const char **names = size < 0 ? NULL : PyMem_Calloc((size_t)size + 1, sizeof *names);
     if (size >= 0 && !names) {
         PyErr_NoMemory();
     }
-    *count = 0;
+    *count = (size_t)size;
     for (Py_ssize_t i = 0; names && i < size; i++) {
         const char *name = name_of(PyList_GetItem(list, i)).data;
-        if (name) {
-            names[(*count)++] = name;
-        }
+        names[i] = name ? name : "";
     }
     return names;
 }
 
-static PyObject *resolve_variants(PyObject *module, PyObject *arguments) {
-    (void)module;
+static PyObject *resolve(PyObject *arguments, bool in_order) {
     PyObject *dictionary, *list;
-    int in_order = 0;
     kernels_system system;
-    if (!PyArg_ParseTuple(arguments, "OO!|p:resolve_variants", &dictionary, &PyList_Type, &list, &in_order) ||
+    if (!PyArg_ParseTuple(arguments, "OO!", &dictionary, &PyList_Type, &list) ||
         !kernels_python_system_read(dictionary, &system)) {
         return NULL;
     }
@@ -405,10 +423,20 @@ static PyObject *resolve_variants(PyObject *module, PyObject *arguments) {
     kernels_status status = in_order
                                 ? kernels_resolve_with_rule(&system, names, count, NULL, NULL, NULL, &decisions, &error)
                                 : kernels_resolve_variants(&system, names, count, NULL, NULL, &decisions, &error);
-    PyObject *result = status ? kernels_python_raise(&error) : from_decisions(&decisions);
+    PyObject *result = status ? kernels_python_raise(&error) : in_order ? lists_of(&decisions) : pairs_of(&decisions);
     kernels_decisions_dispose(&decisions);
     PyMem_Free(names);
     return result;
+}
+
+static PyObject *resolve_variants(PyObject *module, PyObject *arguments) {
+    (void)module;
+    return resolve(arguments, false);
+}
+
+static PyObject *resolve_in_order(PyObject *module, PyObject *arguments) {
+    (void)module;
+    return resolve(arguments, true);
 }
 
 /* ---- Python dependencies ---- */
@@ -448,7 +476,9 @@ static PyMethodDef methods[] = {
     {"variant_parse", variant_parse, METH_O,
      "variant_parse(name) -> (kind, version, ABI tag, backend, its version, cpu, os, noarch name, canonical name)"},
     {"resolve_variants", resolve_variants, METH_VARARGS,
-     "resolve_variants(system, names, in_order=False) -> [(name, reason or None), ...]"},
+     "resolve_variants(system, names) -> [(name, reason or None), ...]"},
+    {"resolve_in_order", resolve_in_order, METH_VARARGS,
+     "resolve_in_order(system, names) -> (positions of the names, reasons of the rejected ones)"},
     {"python_dependency_find", python_dependency_find, METH_VARARGS,
      "python_dependency_find(name, backend) -> [(package, module or None), ...] or None"},
     {NULL, NULL, 0, NULL},

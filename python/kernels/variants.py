@@ -6,7 +6,10 @@ both, and the reasons are its texts.
 """
 
 import os
+from collections import deque
 from functools import lru_cache
+from itertools import repeat
+from operator import attrgetter
 from pathlib import Path
 
 from kernels import _machine, _native
@@ -193,9 +196,7 @@ class VariantRejected(_Value):
 
 Decision = VariantAccepted | VariantRejected
 
-_new = object.__new__
-_set_rejected_variant = VariantRejected.variant.__set__
-_set_rejected_reason = VariantRejected.reason.__set__
+_directory = attrgetter("directory")
 
 
 def parse_variant(variant_str: str) -> Variant:
@@ -283,7 +284,7 @@ def resolve_variants(variants: list[Variant], backend: str | None = None) -> tup
         logging.getLogger(__name__).warning(
             "this Python has no global interpreter lock: compiled variants are not looked at before Python 3.15"
         )
-    return _resolve(variants, _with_backend(system, selected), False)
+    return _resolve(sorted(variants, key=_directory), _with_backend(system, selected))
 
 
 def resolve_variant(variants: list[Variant], backend: str | None = None) -> tuple[Variant | None, list[Decision]]:
@@ -313,7 +314,7 @@ def _resolve_variant_for_system(
         "macos": _text(macos_version),
         "free_threaded": _is_unsupported_free_threaded_build(),
     }
-    return _resolve(variants, _with_backend(system, selected_backend), True)
+    return _resolve(variants, _with_backend(system, selected_backend))
 
 
 def _check_variants(*arguments, **keywords) -> list[Decision]:
@@ -337,21 +338,23 @@ def _with_backend(system: dict, backend: Backend) -> dict:
     return {**system, "backend": backend.name, "backend_version": version}
 
 
-def _resolve(variants: list[Variant], system: dict, in_order: bool) -> tuple[list[Variant], list[Decision]]:
-    of_name = {variant.directory: variant for variant in variants}
-    accepted, trace = [], []
-    names = [variant.directory for variant in variants]
-    for name, reason in _native.resolve_variants(system, names, in_order):
-        variant = of_name[name]
-        if reason is None:
-            accepted.append(variant)
-            trace.append(_make(VariantAccepted, variant))
-        else:  # as _make, but there are many
-            rejected = _new(VariantRejected)
-            _set_rejected_variant(rejected, variant)
-            _set_rejected_reason(rejected, reason)
-            trace.append(rejected)
+def _resolve(variants: list[Variant], system: dict) -> tuple[list[Variant], list[Decision]]:
+    """Equals stay in the given order."""
+    places, reasons = _native.resolve_in_order(system, [variant.directory for variant in variants])
+    ordered = [variants[place] for place in places]
+    first_rejected = len(ordered) - len(reasons)
+    accepted = ordered[:first_rejected]
+    trace: list[Decision] = [_make(VariantAccepted, variant) for variant in accepted]
+    trace += _reject(ordered[first_rejected:], reasons)
     return accepted, trace
+
+
+def _reject(variants: list[Variant], reasons: list[str]) -> list[VariantRejected]:
+    """As _make for each of them; there may be a thousand."""
+    rejected = list(map(object.__new__, repeat(VariantRejected, len(variants))))
+    for field, values in ((VariantRejected.variant, variants), (VariantRejected.reason, reasons)):
+        deque(map(field.__set__, rejected, values), maxlen=0)
+    return rejected
 
 
 def variants_trace_str(trace: list[Decision]) -> str:

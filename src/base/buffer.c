@@ -65,10 +65,19 @@ void kernels_buffer_add_char(kernels_buffer *buffer, char c) { kernels_buffer_ad
 void kernels_buffer_vprintf(kernels_buffer *buffer, const char *format, va_list arguments) {
     va_list again;
     va_copy(again, arguments);
-    int size = vsnprintf(NULL, 0, format, arguments);
+    size_t room = buffer->failure || !buffer->data ? 0 : buffer->capacity - buffer->size;
+    int size = vsnprintf(room > 0 ? buffer->data + buffer->size : NULL, room, format, arguments);
+    bool written = size >= 0 && (size_t)size < room;
+    if (room > 0 && !written) {
+        buffer->data[buffer->size] = '\0';
+    }
     if (size >= 0 && buffer_reserve(buffer, (size_t)size)) {
-        (void)vsnprintf(buffer->data + buffer->size, (size_t)size + 1, format, again);
+        if (!written) {
+            (void)vsnprintf(buffer->data + buffer->size, (size_t)size + 1, format, again);
+        }
         buffer->size += (size_t)size;
+    } else if (written) {
+        buffer->data[buffer->size] = '\0'; /* there was room, but the limit does not allow it */
     }
     va_end(again);
 }

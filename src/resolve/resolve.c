@@ -67,23 +67,33 @@ static int compare_candidates(const void *left, const void *right) {
     return a->position < b->position ? -1 : 1;
 }
 
-static kernels_status judge(const kernels_system *system, const kernels_rule *rule, kernels_decision *decision,
-                            candidate *entry, kernels_error *error) {
-    KERNELS_CLEANUP(kernels_cleanup_buffer) kernels_buffer reason = KERNELS_BUFFER_INIT(REASON_LIMIT);
+/* Everything about one resolution but its result. */
+typedef struct resolution {
+    const kernels_system *system;
+    const kernels_rule *rule;
+    void (*on_invalid)(void *payload, const char *name);
+    void *payload;
+    candidate *entries;
+    kernels_buffer reason; /* of the decision that is being made */
+} resolution;
+
+static kernels_status judge(resolution *work, kernels_decision *decision, candidate *entry, kernels_error *error) {
+    kernels_buffer *reason = &work->reason;
     kernels_rule_verdict verdict = KERNELS_RULE_NO_OPINION;
-    if (rule != NULL) {
-        verdict = rule->judge(rule->payload, &decision->variant, &reason);
+    kernels_buffer_reset(reason);
+    if (work->rule != NULL) {
+        verdict = work->rule->judge(work->rule->payload, &decision->variant, reason);
     }
     bool fallback = false;
     if (verdict != KERNELS_RULE_REJECT) {
-        kernels_buffer_reset(&reason);
-        kernels_variant_judge(system, &decision->variant, &reason);
-        fallback = verdict == KERNELS_RULE_FALLBACK && reason.size > 0;
+        kernels_buffer_reset(reason);
+        kernels_variant_judge(work->system, &decision->variant, reason);
+        fallback = verdict == KERNELS_RULE_FALLBACK && reason->size > 0;
     }
-    KERNELS_TRY(kernels_buffer_status(&reason, error));
-    decision->accepted = reason.size == 0 || fallback;
+    KERNELS_TRY(kernels_buffer_status(reason, error));
+    decision->accepted = reason->size == 0 || fallback;
     if (!decision->accepted) {
-        decision->reason = kernels_buffer_take(&reason);
+        decision->reason = kernels_strdup(kernels_buffer_text(reason));
         if (decision->reason == NULL) {
             return kernels_fail_no_memory(error);
         }
@@ -92,18 +102,9 @@ static kernels_status judge(const kernels_system *system, const kernels_rule *ru
     return KERNELS_OK;
 }
 
-/* Everything about one resolution but its result. */
-typedef struct resolution {
-    const kernels_system *system;
-    const kernels_rule *rule;
-    void (*on_invalid)(void *payload, const char *name);
-    void *payload;
-    candidate *entries;
-} resolution;
-
 /* Parses and judges all names; what is no variant name is reported and left out. */
-static kernels_status collect(const resolution *work, const char *const *names, size_t count,
-                              kernels_decisions *decisions, kernels_error *error) {
+static kernels_status collect(resolution *work, const char *const *names, size_t count, kernels_decisions *decisions,
+                              kernels_error *error) {
     for (size_t i = 0; i < count; i++) {
         kernels_decision *decision = &decisions->items[decisions->count];
         candidate *entry = &work->entries[decisions->count];
@@ -117,8 +118,9 @@ static kernels_status collect(const resolution *work, const char *const *names, 
         if (work->system->free_threaded && decision->variant.framework != KERNELS_FRAMEWORK_TORCH_NOARCH) {
             continue;
         }
+        decision->position = i;
         *entry = (candidate){.position = i, .index = decisions->count};
-        KERNELS_TRY(judge(work->system, work->rule, decision, entry, error));
+        KERNELS_TRY(judge(work, decision, entry, error));
         decisions->accepted_count += decision->accepted ? 1 : 0;
         decisions->count++;
     }
@@ -157,9 +159,14 @@ kernels_status kernels_resolve_with_rule(const kernels_system *system, const cha
         kernels_decisions_dispose(&made);
         return kernels_fail_no_memory(error);
     }
-    const resolution work = {
-        .system = system, .rule = rule, .on_invalid = on_invalid, .payload = payload, .entries = entries};
+    resolution work = {.system = system,
+                       .rule = rule,
+                       .on_invalid = on_invalid,
+                       .payload = payload,
+                       .entries = entries,
+                       .reason = KERNELS_BUFFER_INIT(REASON_LIMIT)};
     kernels_status status = collect(&work, names, count, &made, error);
+    kernels_buffer_dispose(&work.reason);
     if (status != KERNELS_OK) {
         kernels_decisions_dispose(&made);
         return status;

@@ -327,6 +327,25 @@ print(json.dumps([len(answers), [x.directory for x in v.get_variants_local(value
 """, str(tmp_path / "build")) == [1, sorted(names[:6]), [], True]
 
 
+def test_a_wrong_system_is_refused(python):
+    fine = {"os": "linux", "cpu": "x86_64", "backend": "cpu"}
+    wrong = [{"backend": None}, {"backend": "gpu"}, {"backend_version": "x"}, {"macos": 26}, {"os": 1}, {"cpu": "x" * 40},
+             {"cpu": "a\0b"}, {"origins": []}, {"origins": {"torch": "x" * 100}}, {"alternative": "cu130"}]
+    answers = python("""
+from kernels import _native
+names = ["torch-universal", 7, "a\\0b", "\\udcff", "torch-tpu"]
+print(json.dumps([text(_native.resolve_variants, [], names), text(_native.resolve_variants, value[0], tuple(names)),
+                  _native.resolve_variants(value[0], names), _native.resolve_in_order(value[0], names),
+                  *(text(_native.resolve_variants, {**value[0], **change}, names) for change in value[1])]))
+""", [fine, wrong])
+    assert answers[0].startswith("TypeError: system: expected a dict") and answers[1].startswith("TypeError")
+    reason = "backend (tpu) does not match system backend (cpu) and is not universal"
+    assert answers[2:4] == [[["torch-universal", None], ["torch-tpu", reason]], [[0, 4], [reason]]]
+    kinds = [answer.partition(":")[0] for answer in answers[4:]]
+    assert kinds == ["ValueError", "ValueError", "ValueError", "TypeError", "TypeError", "ValueError", "ValueError", "TypeError",
+                     "ValueError", "ValueError"]
+
+
 # ---- validators ----
 
 
