@@ -83,3 +83,7 @@ def test_man_page_and_completions_are_those_of_the_program(prefix, programs, run
         for program in (programs.kernels, programs.kernel_builder):
             file = installed[name.format(program.name)]
             assert file.read_text() == run(program, "completions", shell).stdout, file
+        checker = programs.kernels.with_name("kernel-abi-check")
+        assert installed[name.format("kernel-abi-check")].read_text() == run(checker, "--completions", shell).stdout
+    assert installed["kernel-builder.1"].read_text() == run(programs.kernel_builder, "man").stdout
+    assert installed["kernel-abi-check.1"].read_text() == run(checker, "--man").stdout
