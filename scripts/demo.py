@@ -3,12 +3,14 @@
 """The main job end to end, with real parts, on this machine alone (./run demo).
 
 Two TPU kernels are exported and checked without a TPU, published to a hub started here, found by name, verified, loaded
-and called from C and from Python; then the hub is stopped and both work again from the cache. Each step is printed with
-its time; build/demo.json holds the same. Exit 0 only if every check held.
+and called from C and from Python, and imported with torch and torch_tpu; then the hub is stopped and all of it works again
+from the cache. Each step is printed with its time; build/demo.json holds the same. Exit 0 only if every check held.
 
-    demo.py [--accept-licence libtpu]
+    demo.py --accept-licence libtpu --accept-licence nvidia-cuda-runtime
+    demo.py --light --accept-licence libtpu
 
-The licence of libtpu, which the export needs, is accepted only by that flag; ./run demo gives it and says so.
+--light leaves torch and torch_tpu out (650 MB to download). Licences of libtpu, which the export needs, and of the CUDA
+runtime, without which torch is not imported, are accepted only by these flags; ./run demo gives them and says so.
 """
 import argparse
 import contextlib
@@ -51,6 +53,29 @@ assert "torch" not in sys.modules and "jax" not in sys.modules
 print(f"relu equal to numpy, rmsnorm within {difference:.1e}; neither torch nor jax imported")
 """
 
+TORCH_IMPORT = """
+import torch
+import torch_tpu
+assert torch.add(torch.ones(2), 1).tolist() == [2, 2]
+print(f"torch {torch.__version__} and torch_tpu imported, NVIDIA's libraries are import stubs; GPU: {torch.cuda.is_available()}")
+"""
+
+TORCH_PART = """
+import torch
+import kernels
+
+kernel = kernels.get_kernel("kernels-test/relu-tpu", version=1, backend="tpu")
+op = torch.ops.relu_tpu.relu
+x = torch.empty(256, 1024, device="meta")
+for function in (kernel.relu, op, kernel.layers.ReLU()):
+    y = function(x)
+    assert (y.shape, y.dtype, y.device) == (x.shape, x.dtype, x.device), "relu gave another shape"
+assert issubclass(kernel.layers.ReLU, torch.nn.Module)
+assert not torch.tpu.is_initialized(), "a TPU was looked for"
+print(f"torch.ops.relu_tpu.relu is registered: {op.default._schema}")
+print(f"layers.ReLU found: {kernel.layers.ReLU}")
+"""
+
 
 class Failed(Exception):
     """A check did not hold; the text says which."""
@@ -79,11 +104,12 @@ def run_to_the_end(command: list[str], env: dict[str, str]) -> tuple[int, str, s
 
 
 class Demo:
-    def __init__(self, licence: str):
-        self.licence = licence
+    def __init__(self, licences: list[str], light: bool):
+        self.licences = [word for name in licences for word in ("--accept-licence", name)]
+        self.light = light
         self.steps: list[dict] = []
         self.hub: subprocess.Popen | None = None
-        self.skipped = ["import check of the packages: it needs torch, which --env jax leaves out"]
+        self.skipped = ["import check and get_kernel: they need torch, which --light leaves out"] if light else []
         self.environment = {
             "PATH": os.environ["PATH"],
             "LANG": "C.UTF-8",
@@ -123,11 +149,18 @@ class Demo:
 
     # ---- the steps ----
 
+    def torch_environment(self):
+        with self.step("torch: environment with torch 2.15 and torch_tpu 0.2.0 on top of the one with jax") as note:
+            print("    649 MB are downloaded the first time, and 340 MB of the environment with jax")
+            directory = self.run(PROGRAMS / "kernel-builder", "env", "fetch", "torch-tpu", *self.licences).strip()
+            self.torch_python = pathlib.Path(directory) / "bin" / "python"
+            note(self.run(self.torch_python, "-W", "ignore", "-c", TORCH_IMPORT).strip())
+
     def build(self, kernel: str):
         folder = ROOT / "examples" / "kernels" / kernel
         with self.step(f"build {kernel}: export for tpu and cpu") as note:
-            self.run(PROGRAMS / "kernel-builder", "build", folder, "--env", "jax", "--accept-licence", self.licence,
-                     "--no-check-tpu")
+            self.run(PROGRAMS / "kernel-builder", "build", folder, "--env", "jax" if self.light else "torch-tpu",
+                     *self.licences, "--no-check-tpu")
             manifest = json.loads((folder / "result" / "torch-tpu" / "aot" / "manifest.json").read_text())
             for function in manifest["functions"]:
                 platforms = {one["platform"] for one in function["specialisations"]}
@@ -135,6 +168,7 @@ class Demo:
                 note(f"{function['name']}: {len(function['specialisations'])} specialisations for cpu and tpu")
             report = json.loads((folder / "result").resolve().with_name("build-report.json").read_text())
             checks = {one["name"]: one for one in report["variants"][0]["checks"]}
+            check(self.light or checks["import"]["status"] == "passed", f"the import check: {checks['import']}")
             note(f"import check of the package: {checks['import']['status']} ({checks['import']['detail']})")
 
     def check_tpu(self, kernel: str):
@@ -236,6 +270,20 @@ class Demo:
             note(self.run(BUILD / "demo-venv" / "bin" / "python", "-c", PYTHON_PART,
                           env={**self.plugin, **(env or {})}).strip())
 
+    def install_torch_python(self):
+        with self.step("torch: install the wheel built here beside it") as note:
+            (wheel,) = (BUILD / "wheel").glob("kernels-*.whl")
+            self.run(self.torch_python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-deps",
+                     "--no-index", "--target", WORK / "torch-packages", wheel)
+            note(wheel.name)
+
+    def call_torch(self, title: str, env=None):
+        """No TPU is needed to import a kernel and to trace its op; libtpu's own files go where the demo's are."""
+        with self.step(title) as note:
+            more = {"PYTHONPATH": str(WORK / "torch-packages"), "TPU_LOG_DIR": str(WORK / "tpu_logs"), **(env or {})}
+            for line in self.run(self.torch_python, "-W", "ignore", "-c", TORCH_PART, env=more).splitlines():
+                note(line)
+
     @property
     def plugin(self) -> dict[str, str]:
         """The XLA CPU plugin of the jax environment takes the place of a TPU; a TPU host needs no setting."""
@@ -244,6 +292,8 @@ class Demo:
         return {"PJRT_NAMES_AND_LIBRARY_PATHS": f"cpu:{found[0]}"}
 
     def all_steps(self):
+        if not self.light:
+            self.torch_environment()
         for kernel in KERNELS:
             self.build(kernel)
             self.check_tpu(kernel)
@@ -256,12 +306,17 @@ class Demo:
         self.call_c("C: find, download, verify, load, call, compare")
         self.install_python()
         self.call_python("Python: kernels.native on numpy arrays")
+        if not self.light:
+            self.install_torch_python()
+            self.call_torch("torch: kernels.get_kernel, op and layer")
         with self.step("stop the hub") as note:
             check(self.stop_hub() == 0, "the hub did not stop cleanly: build/demo/hub.log")
             note("from here on HF_HUB_OFFLINE=1")
         offline = {"HF_HUB_OFFLINE": "1"}
         self.call_c("C: again from the cache, offline", offline)
         self.call_python("Python: again from the cache, offline", offline)
+        if not self.light:
+            self.call_torch("torch: again from the cache, offline", offline)
 
 
 def summary(demo: Demo, failure: str | None, seconds: float):
@@ -284,8 +339,10 @@ def interrupt(number, frame):
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="the main job end to end")
-    parser.add_argument("--accept-licence", choices=["libtpu"], required=True)
-    demo = Demo(parser.parse_args().accept_licence)
+    parser.add_argument("--light", action="store_true", help="without torch and torch_tpu")
+    parser.add_argument("--accept-licence", action="append", choices=["libtpu", "nvidia-cuda-runtime"], required=True)
+    arguments = parser.parse_args()
+    demo = Demo(arguments.accept_licence, arguments.light)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, interrupt)
     shutil.rmtree(WORK, ignore_errors=True)

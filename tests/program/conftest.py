@@ -9,6 +9,12 @@
     hub               URL of a fresh embedded hub without accounts
     hub_environment   environment with HF_ENDPOINT = hub
     jax_environment   site-packages of the locked jax environment (jax, libtpu, XLA CPU plugin)
+    torch_python      interpreter of the locked torch-tpu environment (torch, torch_tpu); for tests marked `full`
+    tpu               skips where that torch has no TPU; used by the mark `tpu_only`
+
+Marks: `full`, a test that needs minutes or gigabytes, skipped but by `./run test --full` (KERNELS_TEST_FULL=1), and
+`longer`, one that does more then. The full run takes these two kinds alone. `tpu_only`, a test of the full run that computes
+on a TPU, skipped where there is none.
 """
 import dataclasses
 import os
@@ -20,8 +26,29 @@ import threading
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+FULL = os.environ.get("KERNELS_TEST_FULL") == "1"
 START_SECONDS = 60  # a sanitized server on a busy machine
 RUN_SECONDS = 300
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "full: needs minutes or gigabytes; only in ./run test --full")
+    config.addinivalue_line("markers", "longer: runs more rounds in ./run test --full")
+    config.addinivalue_line("markers", "tpu_only: as full, and needs a TPU")
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.get_closest_marker("tpu_only"):
+            item.add_marker("full")
+        if item.get_closest_marker("full") and not FULL:
+            item.add_marker(pytest.mark.skip(reason="only in ./run test --full"))
+
+
+@pytest.fixture(autouse=True)
+def only_with_a_tpu(request):
+    if request.node.get_closest_marker("tpu_only"):
+        request.getfixturevalue("tpu")
 
 
 @pytest.fixture(scope="session")
@@ -167,14 +194,38 @@ def hub_environment(environment, hub) -> dict[str, str]:
     return {**environment, "HF_ENDPOINT": hub}
 
 
+def fetch_environment(programs, name: str, licences, home: pathlib.Path) -> pathlib.Path:
+    accepted = [word for licence in licences for word in ("--accept-licence", licence)]
+    done = subprocess.run([programs.kernel_builder, "env", "fetch", name, *accepted], env=clean_environment(home),
+                          text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          timeout=1800)
+    assert done.returncode == 0, done.stderr
+    return pathlib.Path(done.stdout.split()[-1])
+
+
 @pytest.fixture(scope="session")
 def jax_environment(programs, tmp_path_factory) -> pathlib.Path:
     """Fetched and unpacked once into build/store; later runs take it from there."""
-    env = clean_environment(tmp_path_factory.mktemp("jax") / "home")
-    done = subprocess.run([programs.kernel_builder, "env", "fetch", "jax", "--accept-licence", "libtpu"], env=env,
-                          text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          timeout=900)
-    assert done.returncode == 0, done.stderr
-    found = sorted(pathlib.Path(done.stdout.split()[-1]).glob("lib/python3.*/site-packages"))
-    assert found, f"no site-packages below {done.stdout!r}"
+    folder = fetch_environment(programs, "jax", ["libtpu"], tmp_path_factory.mktemp("jax") / "home")
+    found = sorted(folder.glob("lib/python3.*/site-packages"))
+    assert found, f"no site-packages in {folder}"
     return found[0]
+
+
+@pytest.fixture(scope="session")
+def torch_python(programs, tmp_path_factory) -> pathlib.Path:
+    """As jax_environment, 650 MB more."""
+    folder = fetch_environment(programs, "torch-tpu", ["libtpu", "nvidia-cuda-runtime"],
+                               tmp_path_factory.mktemp("torch") / "home")
+    return folder / "bin" / "python"
+
+
+@pytest.fixture(scope="session")
+def tpu(torch_python):
+    code = "import torch, device_marks; print('REASON', device_marks.usable_tpu(torch))"
+    done = subprocess.run([torch_python, "-W", "ignore", "-c", code], text=True, stdin=subprocess.DEVNULL, timeout=RUN_SECONDS,
+                          stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(ROOT / "tests" / "program")})
+    assert done.returncode == 0, done.stdout
+    reason = done.stdout.rpartition("REASON ")[2].strip()
+    if reason != "None":
+        pytest.skip(reason)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Real libraries: all of tests/data/abi/wheels.json, read inside their wheels.
 
-The wheels are 260 MB. They are looked for in the folder KERNELS_ABI_WHEELS; the full run (KERNELS_TEST_FULL=1) fetches
+The wheels are 260 MB. They are looked for in the folder KERNELS_ABI_WHEELS; `./run test --full` fetches
 what is missing there, without that variable into build/abi-wheels. Else the tests are skipped.
 """
 import hashlib
@@ -14,9 +14,9 @@ import sys
 import pytest
 
 import abi_answers
+from conftest import FULL
 
 ROOT = pathlib.Path(__file__).parents[2]
-FULL = bool(os.environ.get("KERNELS_TEST_FULL"))
 FOLDER = os.environ.get("KERNELS_ABI_WHEELS") or (ROOT / "build" / "abi-wheels" if FULL else None)
 WHEELS = json.loads((ROOT / "tests" / "data" / "abi" / "wheels.json").read_text())["wheels"]
 
@@ -39,6 +39,7 @@ def checker(build_dir) -> pathlib.Path:
     return build_dir / "src" / "cli" / "kernel-abi-check"
 
 
+@pytest.mark.longer
 @pytest.mark.skipif(FOLDER is None, reason="KERNELS_ABI_WHEELS names no folder of wheels (./run test --full fetches them)")
 @pytest.mark.parametrize("wheel", WHEELS, ids=lambda wheel: wheel["wheel"][:60])
 def test_wheel(wheel, checker, run, environment):

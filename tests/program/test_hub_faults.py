@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A file system that fails at every call, through a preloaded library: nothing wrong is ever published, one message says
 what happened, and the next run puts it right."""
-import os
 import shutil
 
 import pytest
+from conftest import FULL
 from hub_fixtures import Driver, cache_files, preload
 from scripted_hub import ScriptedHub
 from test_hub_download import FILES, LARGE, expected_cache
 
-FULL = os.environ.get("KERNELS_TEST_FULL") == "1"  # every call; else a part of them
 CALLS = "open,mkdir,pwrite,fsync,rename,symlink,ftruncate,close"
 
 
@@ -25,6 +24,7 @@ def check_cache(driver):
         assert text == expected_cache().get(path), path
 
 
+@pytest.mark.longer  # every call; else a part of them
 @pytest.mark.parametrize("number", ["ENOSPC", "EIO"])
 def test_every_call_fails_once(number, build_dir, driver):
     refused = 0

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Eight processes fill one cache and are killed at random: what has a name is right, and nobody waits for the dead.
 
-Few rounds by default; KERNELS_TEST_FULL=1 runs a hundred, with locks that work and with locks that lie.
+Few rounds by default; `./run test --full` runs a hundred, with locks that work and with locks that lie.
 """
 import os
 import random
@@ -10,11 +10,11 @@ import subprocess
 import time
 
 import pytest
+from conftest import FULL
 from hub_fixtures import Driver, cache_files, preload
 from scripted_hub import COMMIT, ScriptedHub, git_blob, sha256
 
 PROCESSES = 8
-FULL = os.environ.get("KERNELS_TEST_FULL") == "1"
 PATIENCE = 30  # seconds that the living may take once the killing is over; they need about one
 FILES = {**{f"build/torch-cpu/f{i}": b"%d" % i * 5000 for i in range(6)}, "build/torch-cpu/large": os.urandom(1 << 20)}
 LARGE = "build/torch-cpu/large"
@@ -65,6 +65,7 @@ def one_round(driver, env, chance: random.Random) -> tuple[int, float]:
     return sum(process.returncode != 0 for process in processes), time.monotonic() - over
 
 
+@pytest.mark.longer
 @pytest.mark.parametrize("locks", ["working", "lying"])
 def test_killed_at_random(locks, build_dir, tmp_path, scripted, record_property, capsys):
     rounds = 100 if FULL else 6

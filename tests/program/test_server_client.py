@@ -170,7 +170,7 @@ def peak_megabytes(hub):
         return int(next(line for line in status if line.startswith("VmHWM")).split()[1]) / 1024
 
 
-@pytest.mark.skipif(os.environ.get("KERNELS_TEST_FULL") != "1", reason="gigabytes: KERNELS_TEST_FULL=1")
+@pytest.mark.full  # gigabytes
 @pytest.mark.parametrize("options, xet", [([], "0"), (["--lfs-threshold", "1000"], "1"),
                                           (["--lfs-threshold", "1000", "--lfs-part-size", "100000000"], "1")],
                          ids=["commit", "lfs", "parts"])

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pages of the embedded hub: as text, and in a real browser (KERNELS_TEST_FULL=1)."""
+"""The pages of the embedded hub: as text, and in a real browser (./run test --full)."""
 import html.parser
 import json
-import os
 import shutil
 import subprocess
 import zlib
@@ -160,10 +159,10 @@ def colours(png: bytes) -> int:
     return len(set(zlib.decompress(data)))
 
 
+@pytest.mark.full
 def test_in_a_browser(served, tmp_path):
     browser = next((path for name in ("chromium-headless-shell", "chromium") if (path := shutil.which(name))), None)
-    if os.environ.get("KERNELS_TEST_FULL") != "1" or browser is None:
-        pytest.skip("needs KERNELS_TEST_FULL=1 and chromium")
+    assert browser, "chromium is missing: ./run test --full installs it"
 
     def browse(target, *options):
         done = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr",

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Uploads whose client or server is killed at any moment: the branch shows the old version or the new one, never
-something between; the same upload again brings the new one and adds nothing twice. KERNELS_TEST_FULL=1: 50 rounds."""
+something between; the same upload again brings the new one and adds nothing twice. `./run test --full`: 50 rounds."""
 import hashlib
 import json
-import os
 import random
 import signal
 import subprocess
 import time
 
 import pytest
+from conftest import FULL
 from server_http import ask
 
-ROUNDS = 50 if os.environ.get("KERNELS_TEST_FULL") == "1" else 6
+ROUNDS = 50 if FULL else 6
 REPO = "me/demo"
 SMALL = 40
 
@@ -58,6 +58,7 @@ def commits(store):
     return int(done.stdout)
 
 
+@pytest.mark.longer
 @pytest.mark.parametrize("options", [[], ["--lfs-threshold", "1000", "--lfs-part-size", "2000000"]], ids=["commits", "lfs"])
 def test_killed_at_any_moment(start_hub, programs, environment, run, tmp_path, options):
     store, folder, dice = tmp_path / "store", tmp_path / "kernel", random.Random(11)
