@@ -48,6 +48,8 @@ def torch_module(state: dict):
     name = state.get("privateuse1")
     if name is not None:
         torch._C._get_privateuse1_backend_name = lambda: name
+    device = types.SimpleNamespace(type=name if name == "tpu" else "cuda")
+    torch.accelerator = types.SimpleNamespace(current_accelerator=lambda: device, device_count=lambda: int(name == "tpu"))
     if state.get("backends_tpu"):
         torch.backends.tpu = object()
     if state.get("neuron"):

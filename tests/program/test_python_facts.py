@@ -65,12 +65,13 @@ print(json.dumps([name for name in value if name in sys.modules]))
 
 ASK_ALL = """
 import glob, os, pathlib, tempfile
+from device_marks import usable_tpu
 from kernels import _machine, backends
 source = pathlib.Path(value["ops"]).read_text().replace("@python_name@", "k").replace("@unique_id@", "x")
 source = source.replace("ops = getattr(torch.ops, _OPS_NAME)", "")
 real_exists, answers = os.path.exists, []
 for case in value["cases"]:
-    torch_module(case["state"])
+    torch = torch_module(case["state"])
     host = Host(tempfile.mkdtemp())
     nodes = case["state"].get("nodes", [])
     for node in nodes:
@@ -83,19 +84,21 @@ for case in value["cases"]:
     said = generated["get_backend"]()
     os.path.exists = real_exists
     found = backends._backend()
-    answers.append([found.variant_str, found.name, said, sorted(backends._supported_backends())])
+    answers.append([found.variant_str, found.name, said, usable_tpu(torch), sorted(backends._supported_backends())])
 print(json.dumps(answers))
 """
 
 
-def test_loader_and_generated_code_agree_on_imported_torches(python, data, root):
+def test_loader_generated_code_and_test_mark_agree_on_imported_torches(python, data, root):
     states = cases(data, "release17/tpu_detect.json", "dynamic")
     ops = root / "templates" / "project" / "noarch" / "_ops.py"
     answers = python(ASK_ALL, {"cases": states, "ops": str(ops)})
     report("tpu_detect.json, dynamic", states)
     assert len(states) == 23
-    for case, (variant, name, generated, supported) in zip(states, answers):
+    for case, (variant, name, generated, no_tpu, supported) in zip(states, answers):
         assert (variant, generated) == (case["expect"], name), case["name"]
+        attached = case["state"].get("privateuse1") == "tpu"  # T1 and T3 also say tpu where there is none to compute on
+        assert (no_tpu is None) == attached and (name == "tpu" or not attached), (case["name"], no_tpu)
         wanted = {"cpu", name}
         if case["rule"] == "T3":  # what the released package would say may be asked for, too
             wanted.add(case["peer"].rstrip("0123456789").replace("cu", "cuda") if case["peer"] != "cpu" else "cpu")
