@@ -122,6 +122,11 @@ static void leave(context_object *self) {
     PyThread_release_lock(self->lock);
 }
 
+static PyObject *leave_with(context_object *self, PyObject *result) {
+    leave(self);
+    return result;
+}
+
 /* What did not fit goes with the exception: `decisions`, `versions` and `fitting`, (version, variant) or None. */
 static void add_failure(const kernels_no_variant *failure) {
     PyObject *class, *exception, *traceback;
@@ -420,11 +425,8 @@ static PyObject *context_find(PyObject *object, PyObject *arguments, PyObject *k
         kernels_error error = KERNELS_ERROR_INIT;
         kernels_status status;
         Py_BEGIN_ALLOW_THREADS status = kernels_find(self->context, repo_id, &wanted.options, &found, &error);
-        Py_END_ALLOW_THREADS if (status) { leave_failed(self, &error); }
-        else {
-            leave(self);
-            result = found_new(self->found_type, found);
-        }
+        Py_END_ALLOW_THREADS result =
+            status ? leave_failed(self, &error) : leave_with(self, found_new(self->found_type, found));
     }
     load_arguments_dispose(&wanted);
     return result;
@@ -446,11 +448,8 @@ static PyObject *context_find_folder(PyObject *object, PyObject *arguments, PyOb
         kernels_error error = KERNELS_ERROR_INIT;
         kernels_status status;
         Py_BEGIN_ALLOW_THREADS status = kernels_find_folder(self->context, folder, &options, &found, &error);
-        Py_END_ALLOW_THREADS if (status) { leave_failed(self, &error); }
-        else {
-            leave(self);
-            result = found_new(self->found_type, found);
-        }
+        Py_END_ALLOW_THREADS result =
+            status ? leave_failed(self, &error) : leave_with(self, found_new(self->found_type, found));
     }
     Py_DECREF(path);
     return result;
@@ -535,11 +534,8 @@ static PyObject *context_verify(PyObject *object, PyObject *argument) {
         kernels_error error = KERNELS_ERROR_INIT;
         kernels_status status;
         Py_BEGIN_ALLOW_THREADS status = kernels_verify_folder(self->context, folder, &has_digest, &error);
-        Py_END_ALLOW_THREADS if (status) { leave_failed(self, &error); }
-        else {
-            leave(self);
-            result = PyBool_FromLong(has_digest);
-        }
+        Py_END_ALLOW_THREADS result =
+            status ? leave_failed(self, &error) : leave_with(self, PyBool_FromLong(has_digest));
     }
     Py_DECREF(path);
     return result;
@@ -642,11 +638,7 @@ static PyObject *context_check_trust(PyObject *object, PyObject *arguments, PyOb
         kernels_error error = KERNELS_ERROR_INIT;
         kernels_status status;
         Py_BEGIN_ALLOW_THREADS status = kernels_check_trust(self->context, repo_id, &wanted.options, &error);
-        Py_END_ALLOW_THREADS if (status) { leave_failed(self, &error); }
-        else {
-            leave(self);
-            result = Py_NewRef(Py_None);
-        }
+        Py_END_ALLOW_THREADS result = status ? leave_failed(self, &error) : leave_with(self, Py_NewRef(Py_None));
     }
     load_arguments_dispose(&wanted);
     return result;

@@ -114,19 +114,26 @@ kernels_status kernels_load_node_find_commit(const kernels_request *request, ker
     return set_ref(node, error);
 }
 
-kernels_status kernels_load_node_list(const kernels_request *request, kernels_load_node *node, kernels_error *error) {
-    kernels_context *context = request->context;
-    KERNELS_TRY(kernels_commit_tree_get(&context->trees, context->hub, node->repo_id, node->commit, request->cache_only,
-                                        &node->listing, error));
-    node->tree = node->listing->tree;
-    if (node->tree.has_status_file && !node->listing->status_told) {
-        node->listing->status_told = true;
+static void warn_of_status(kernels_context *context, const kernels_load_node *node, kernels_commit_tree *listing) {
+    if (listing->tree.has_status_file && !listing->status_told) {
+        listing->status_told = true;
         kernels_context_warn(
             context, KERNELS_WARNING_STATUS,
             "Repository %s (revision: %s) has a kernel-status.toml: the kernel may have been redirected "
             "to another repository. Redirects are not followed, the build in this repository is used.",
             node->repo_id, node->commit);
     }
+}
+
+kernels_status kernels_load_node_list(const kernels_request *request, kernels_load_node *node, kernels_error *error) {
+    kernels_context *context = request->context;
+    kernels_commit_tree *listing = NULL;
+    KERNELS_TRY(kernels_commit_tree_get(&context->trees, context->hub, node->repo_id, node->commit, request->cache_only,
+                                        &listing, error));
+    kernels_load_node_drop_listing(node);
+    node->listing = listing;
+    node->tree = listing->tree;
+    warn_of_status(context, node, listing);
     return KERNELS_OK;
 }
 
