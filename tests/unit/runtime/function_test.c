@@ -3,6 +3,7 @@
 #include "support/test_support.h"
 
 #include <pthread.h>
+#include <unistd.h>
 #if defined(__SANITIZE_ADDRESS__)
 size_t __sanitizer_get_current_allocated_bytes(void); /* gcc ships no header for it */
 #elif defined(__GLIBC__)
@@ -416,6 +417,28 @@ static void test_plugin_from_the_environment(void **state) {
     unsetenv("PJRT_NAMES_AND_LIBRARY_PATHS");
 }
 
+/* Where the context looked for packages the function looks for plugins, without being told again. */
+static void test_the_packages_of_the_context(void **state) {
+    fixture *f = *state;
+    char *packages = kernels_path_join(f->root, "packages");
+    char *folder = kernels_path_join3(packages, "xla_plugins", "xla_cpu_pjrt");
+    char *plugin = kernels_path_join(folder, "plugin.so");
+    kernels_function *relu = NULL;
+    const kernels_context_options options = {.offline = true, .site_packages = packages};
+    assert_ok(kernels_make_directories(folder, &f->error), f->error);
+    assert_int_equal(symlink(f->plugin, plugin), 0);
+    assert_ok(kernels_context_new(&options, &f->context, &f->error), f->error);
+    assert_ok(kernels_load_local(f->context, f->root, NULL, &f->kernel, &f->error), f->error);
+    assert_non_null(kernels_kernel_system(f->kernel));
+    assert_string_equal(kernels_kernel_system(f->kernel)->site_packages, packages);
+    assert_ok(kernels_function_get(f->kernel, "relu", NULL, &relu, &f->error), f->error);
+    assert_string_equal(kernels_function_plugin(relu), plugin);
+    kernels_function_free(relu);
+    kernels_free(plugin);
+    kernels_free(folder);
+    kernels_free(packages);
+}
+
 /* What each of two threads does, with a context of its own. */
 static void *thread_main(void *payload) {
     const fixture *f = payload;
@@ -522,6 +545,7 @@ int main(void) {
         TEST(test_a_thousand_calls_leak_nothing),
         TEST(test_functions_share_a_client),
         TEST(test_plugin_from_the_environment),
+        TEST(test_the_packages_of_the_context),
         TEST(test_two_threads_with_two_contexts),
 #ifdef KERNELS_FAULTS
         TEST(test_no_memory),
