@@ -99,7 +99,8 @@ class Context:
         hint: bool = True,  # when no variant fits, look whether the newest version has one
     ) -> Found:
         """Publisher, commit, variant, metadata of one kernel, without its dependencies. Of its files only metadata.json is
-        fetched. LOCAL_KERNELS is not looked at."""
+        fetched. LOCAL_KERNELS is not looked at. FileNotFoundError when no variant fits, with the attributes decisions (as
+        Found.decisions), versions (those there are, as far as known) and fitting ((newest version, its variant) or None)."""
 
     def find_folder(self, path: str, *, backend: str | None = None) -> Found:
         """A repository folder, its build folder, or one variant folder."""
