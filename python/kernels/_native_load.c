@@ -7,6 +7,7 @@
  * thread at a time, so each has a lock of its own.
  */
 #include <string.h>
+#include <unistd.h>
 
 #include "_native.h"
 
@@ -17,6 +18,7 @@ typedef struct context_object {
     PyObject_HEAD kernels_context *context;
     PyThread_type_lock lock;
     unsigned long owner; /* thread that holds the lock, 0 = none */
+    pid_t process;       /* whose connections these are */
     PyObject *warn, *progress;
     PyTypeObject *found_type;
 } context_object;
@@ -101,6 +103,11 @@ static bool is_cancelled(void *payload) {
 /* False with an exception set. */
 static bool enter(context_object *self) {
     unsigned long me = PyThread_get_thread_ident();
+    if (self->process != getpid()) {
+        PyErr_SetString(PyExc_RuntimeError,
+                        "a Context belongs to the process that made it: make another one after fork()");
+        return false;
+    }
     if (self->owner == me) {
         PyErr_SetString(PyExc_RuntimeError, "a callback of a Context must not use that Context");
         return false;
@@ -316,7 +323,9 @@ static int context_traverse(PyObject *object, visitproc visit, void *arg) {
 static void context_dealloc(PyObject *object) {
     context_object *self = (context_object *)object;
     PyObject_GC_UnTrack(object);
-    kernels_context_free(self->context);
+    if (self->process == getpid()) { /* else its connections are still in use, by the parent */
+        kernels_context_free(self->context);
+    }
     if (self->lock) {
         PyThread_free_lock(self->lock);
     }
@@ -365,6 +374,7 @@ static context_object *context_allocate(PyTypeObject *type) {
     if (!self) {
         return NULL;
     }
+    self->process = getpid();
     self->lock = PyThread_allocate_lock();
     self->found_type = (PyTypeObject *)PyObject_GetAttrString(PyType_GetModule(type), "Found");
     if (!self->lock || !self->found_type) {

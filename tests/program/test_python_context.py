@@ -318,6 +318,26 @@ print(len(paths), len(set(paths)))
 """) == "80 1"
 
 
+def test_after_fork(server, python):
+    """The connection is the parent's; the child makes a Context of its own."""
+    publish_leaf(server)
+    assert python("""
+c = context()
+found = c.find("good/leaf", version=1)
+child = os.fork()
+if child == 0:
+    error = failure(c.find, "good/leaf", version=1)
+    own = context()
+    fine = isinstance(error, RuntimeError) and "fork" in str(error) and own.find("good/leaf", version=1).commit == found.commit
+    del c, own
+    os._exit(0 if fine else 1)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+sent = c.requests
+assert c.find("good/leaf", version=1).commit == found.commit and c.requests == sent + 1
+print("ok")
+""") == "ok"
+
+
 def test_callbacks_that_misbehave(server, python):
     publish_leaf(server)
     assert python("""
