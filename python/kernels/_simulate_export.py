@@ -37,11 +37,9 @@ def program(name: str, function, shapes, call, layout: str, variant: Path | None
     home = _home() if variant is not None else None
     if home is not None:
         folder = home / _key(function, shapes, layout, variant, name)
-        if _is_ours_alone(folder):
+        if _is_usable(folder):
             return folder
-        if not folder.exists():
-            made = _make(name, shapes, call, op, home)
-            return _move(made, folder)
+        return _move(_make(name, shapes, call, op, home), folder)
     return _make(name, shapes, call, op, _scratch_folder())
 
 
@@ -92,13 +90,17 @@ def _sources(variant: Path) -> str:
     return hashed.hexdigest()
 
 
-def _is_ours_alone(folder: Path) -> bool:
-    """What becomes machine code must not have been written by somebody else."""
+def _is_usable(folder: Path) -> bool:
+    """Is it there, written by this user alone, since it becomes machine code, and whole?"""
     try:
         found = folder.stat()
-    except OSError:
+        if hasattr(os, "geteuid") and (found.st_uid != os.geteuid() or found.st_mode & 0o022):
+            return False
+        (function,) = json.loads((folder / "aot" / "manifest.json").read_bytes())["functions"]
+        (row,) = function["specialisations"]
+        return hashlib.sha256((folder / "aot" / row["file"]).read_bytes()).hexdigest() == row["sha256"]
+    except (OSError, ValueError, KeyError):
         return False
-    return not hasattr(os, "geteuid") or (found.st_uid == os.geteuid() and not found.st_mode & 0o022)
 
 
 def _scratch_folder() -> Path:
@@ -108,13 +110,18 @@ def _scratch_folder() -> Path:
 
 
 def _move(made: Path, folder: Path) -> Path:
-    try:
-        made.rename(folder)
-    except OSError:  # another process was faster
-        if not _is_ours_alone(folder):
-            return made
-        shutil.rmtree(made, ignore_errors=True)
-    return folder
+    """Where the program is now: in folder, unless somebody else's is there."""
+    for _ in range(2):
+        try:
+            made.rename(folder)
+        except OSError:
+            if _is_usable(folder):  # another process was faster
+                shutil.rmtree(made, ignore_errors=True)
+                return folder
+            shutil.rmtree(folder, ignore_errors=True)
+        else:
+            return folder
+    return made
 
 
 def _make(name: str, shapes, call, op: str, home: Path) -> Path:

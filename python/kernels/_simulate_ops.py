@@ -27,7 +27,9 @@ def extend(real):
 
         def register(fn):
             op = real(name, fn, **options)
-            op.register_kernel("cpu")(SimulatedOp(name, fn, folder, options.get("mesh")).run)
+            simulated = SimulatedOp(name, fn, folder, options.get("mesh"))
+            op.register_kernel("cpu")(simulated.run)
+            op.register_fake(simulated.fake)  # torch_tpu's refuses the symbolic sizes of torch.compile
             return op
 
         return register if fn is None else register(fn)
