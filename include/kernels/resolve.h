@@ -76,6 +76,25 @@ KERNELS_API kernels_status kernels_system_detect(const kernels_system_options *o
 /* The backend's variant text: "cu130", "tpu". */
 KERNELS_API void kernels_system_backend_text(const kernels_system *system, char text[64]);
 
+/* ---- single facts, for a caller that has imported torch and decides by what that says ----
+ * root is a prefix of /sys, /dev and /etc, "" outside tests. No device is opened. */
+
+typedef enum kernels_tpu_presence {
+    KERNELS_TPU_NONE,
+    KERNELS_TPU_PRESENT,
+    KERNELS_TPU_UNKNOWN, /* an accelerator of the vendor that this table does not know */
+} kernels_tpu_presence;
+
+/* The one presence test: PCI ids and device nodes. generation receives "v6e", or "". */
+KERNELS_API kernels_tpu_presence kernels_tpu_scan(const char *root, char generation[16]);
+/* Device nodes are there of a GPU that a torch built for these could use. */
+KERNELS_API bool kernels_gpu_is_usable(const char *root, bool cuda, bool hip, bool xpu);
+/* Version of the CUDA runtime that the dynamic linker's cache knows; count 0 = none. Opens the library only when the
+ * cache names one. *mute: there is none but one that does not tell its version. */
+KERNELS_API kernels_version kernels_cudart_version(const char *root, bool *mute);
+
+/* ---- choosing ---- */
+
 /* Selected backend: NULL = the detected one; else "cpu", the detected name or that of the alternative
  * (KERNELS_INVALID_ARGUMENT listing them otherwise). */
 KERNELS_API kernels_status kernels_system_select_backend(const kernels_system *system, const char *name,
@@ -100,6 +119,9 @@ typedef struct kernels_decisions {
 KERNELS_API kernels_status kernels_resolve_variants(const kernels_system *system, const char *const *names,
                                                     size_t count, void (*on_invalid)(void *payload, const char *name),
                                                     void *payload, kernels_decisions *decisions, kernels_error *error);
+/* The same without the sorting: equals stay in the order of names, and so does position. */
+KERNELS_API kernels_status kernels_resolve_in_order(const kernels_system *system, const char *const *names,
+                                                    size_t count, kernels_decisions *decisions, kernels_error *error);
 KERNELS_API void kernels_decisions_dispose(kernels_decisions *decisions);
 /* One line a decision; heap text (kernels_string_free), NULL = no memory. */
 KERNELS_API char *kernels_decisions_trace(const kernels_decisions *decisions);

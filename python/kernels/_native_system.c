@@ -7,9 +7,8 @@
 #include <string.h>
 
 #include "_native.h"
-#include "base/view.h"
-#include "resolve/decide.h"
-#include "resolve/detect.h"
+
+static kernels_view view_of(const char *text) { return (kernels_view){text, strlen(text)}; }
 
 /* ---- a system as a dictionary ---- */
 
@@ -80,7 +79,7 @@ static bool read_backend(PyObject *value, const char *key, kernels_backend *back
     kernels_error error = KERNELS_ERROR_INIT;
     Py_ssize_t size = 0;
     const char *text = as_text(key, value, &size);
-    if (text && kernels_backend_parse(kernels_view_of(text), backend, &error)) {
+    if (text && kernels_backend_parse(view_of(text), backend, &error)) {
         kernels_python_raise_as(PyExc_ValueError, &error);
         return false;
     }
@@ -92,7 +91,7 @@ static bool read_version(PyObject *dictionary, const char *key, kernels_version 
     kernels_error error = KERNELS_ERROR_INIT;
     Py_ssize_t size = 0;
     const char *text = value ? as_text(key, value, &size) : NULL;
-    if (text && kernels_version_parse(kernels_view_of(text), version, &error)) {
+    if (text && kernels_version_parse(view_of(text), version, &error)) {
         kernels_python_raise_as(PyExc_ValueError, &error);
         return false;
     }
@@ -163,8 +162,8 @@ bool kernels_python_system_read(PyObject *dictionary, kernels_system *system) {
             return false;
         }
     }
-    system->torch = kernels_version_major_minor(kernels_view_of(system->torch_text));
-    system->tvm_ffi = kernels_version_major_minor(kernels_view_of(system->tvm_ffi_text));
+    system->torch = kernels_version_major_minor(view_of(system->torch_text));
+    system->tvm_ffi = kernels_version_major_minor(view_of(system->tvm_ffi_text));
     return read_backends(dictionary, system) && read_version(dictionary, "macos", &system->macos) &&
            read_flags(dictionary, system) && read_origins(dictionary, system);
 }
@@ -420,9 +419,8 @@ static PyObject *resolve(PyObject *arguments, bool in_order) {
     }
     kernels_decisions decisions = {0};
     kernels_error error = KERNELS_ERROR_INIT;
-    kernels_status status = in_order
-                                ? kernels_resolve_with_rule(&system, names, count, NULL, NULL, NULL, &decisions, &error)
-                                : kernels_resolve_variants(&system, names, count, NULL, NULL, &decisions, &error);
+    kernels_status status = in_order ? kernels_resolve_in_order(&system, names, count, &decisions, &error)
+                                     : kernels_resolve_variants(&system, names, count, NULL, NULL, &decisions, &error);
     PyObject *result = status ? kernels_python_raise(&error) : in_order ? lists_of(&decisions) : pairs_of(&decisions);
     kernels_decisions_dispose(&decisions);
     PyMem_Free(names);
@@ -450,11 +448,11 @@ static PyObject *python_dependency_find(PyObject *module, PyObject *arguments) {
     if (!PyArg_ParseTuple(arguments, "ss:python_dependency_find", &name, &backend_name)) {
         return NULL;
     }
-    if (kernels_backend_parse(kernels_view_of(backend_name), &backend, &error)) {
+    if (kernels_backend_parse(view_of(backend_name), &backend, &error)) {
         return kernels_python_raise_as(PyExc_ValueError, &error);
     }
-    const kernels_python_dependency *found = kernels_python_dependency_general(kernels_view_of(name));
-    found = found ? found : kernels_python_dependency_backend(kernels_view_of(name), backend);
+    const kernels_python_dependency *found = kernels_python_dependency_general(view_of(name));
+    found = found ? found : kernels_python_dependency_backend(view_of(name), backend);
     PyObject *list = found ? PyList_New((Py_ssize_t)found->package_count) : Py_NewRef(Py_None);
     for (size_t i = 0; found && list && i < found->package_count; i++) {
         PyObject *item = Py_BuildValue("(sz)", found->packages[i].package, found->packages[i].import);

@@ -317,11 +317,6 @@ def _resolve_variant_for_system(
     return _resolve(variants, _with_backend(system, selected_backend))
 
 
-def _check_variants(*arguments, **keywords) -> list[Decision]:
-    """Every decision of _resolve_variant_for_system."""
-    return _resolve_variant_for_system(*arguments, **keywords)[1]
-
-
 def _is_unsupported_free_threaded_build() -> bool:
     return _machine.is_free_threaded()
 

@@ -49,29 +49,11 @@ typedef struct kernels_package_folders {
 kernels_status kernels_torch_read(const kernels_package_folders *folders, kernels_torch_facts *facts,
                                   kernels_error *error);
 
-/* ---- devices (tpu.c) ---- */
-
-typedef enum kernels_tpu_presence {
-    KERNELS_TPU_NONE,
-    KERNELS_TPU_PRESENT,
-    KERNELS_TPU_UNKNOWN, /* an accelerator of the vendor that this table does not know */
-} kernels_tpu_presence;
-
-/* The one presence test: PCI ids and device nodes. generation receives "v6e", or "". Never opens the device. */
-kernels_tpu_presence kernels_tpu_scan(const char *root, char generation[16]);
-
-/* Device nodes are there of a GPU that a torch built for these could use. */
-bool kernels_gpu_is_usable(const char *root, bool cuda, bool hip, bool xpu);
+/* ---- devices (gpu.c); more of them in kernels/resolve.h ---- */
 
 /* Architectures of the GPUs that sysfs knows, each once: "gfx90a, gfx942", "9.0"; "" when there are none or unknown
- * ones only. origin receives where they come from. Opens no device (gpu.c). */
+ * ones only. origin receives where they come from. Opens no device. */
 void kernels_gpu_scan(const char *root, char architectures[256], char origin[KERNELS_ORIGIN_SIZE]);
-
-/* ---- CUDA runtime without torch (cudart.c) ---- */
-
-/* Version of the CUDA runtime that the dynamic linker's cache knows; count 0 = none. Opens the library only when the
- * cache names one. *mute: there is none but one that does not tell its version. */
-kernels_version kernels_cudart_version(const char *root, bool *mute);
 
 /* ---- put together (system.c) ---- */
 

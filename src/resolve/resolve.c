@@ -203,6 +203,11 @@ kernels_status kernels_resolve_variants(const kernels_system *system, const char
     return status;
 }
 
+kernels_status kernels_resolve_in_order(const kernels_system *system, const char *const *names, size_t count,
+                                        kernels_decisions *decisions, kernels_error *error) {
+    return kernels_resolve_with_rule(system, names, count, NULL, NULL, NULL, decisions, error);
+}
+
 void kernels_decisions_dispose(kernels_decisions *decisions) {
     if (decisions == NULL) {
         return;
