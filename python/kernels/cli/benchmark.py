@@ -11,7 +11,7 @@ from pathlib import Path
 
 from .benchmark_compare import parse_comparison
 from .benchmark_kernel import Target, is_stand_in, kernel_id
-from .benchmark_machine import collect_machine_info, detected_backend, device_of, loaded_torch
+from .benchmark_machine import collect_machine_info, detected_backend, device_of, is_simulated, loaded_torch
 from .benchmark_results import (
     BenchmarkResult,
     MachineInfo,
@@ -138,7 +138,8 @@ class _Session:
     def _run_of(self, target, label=""):
         kernel = target.load()
         self.backend = "cpu" if is_stand_in(kernel) else detected_backend()
-        return Run(kernel, device_of(self.backend), label=label, **self.options)
+        device = "cpu" if is_simulated(self.backend) else device_of(self.backend)
+        return Run(kernel, device, label=label, **self.options)
 
     def _again(self, other):
         """The same scripts with another kernel."""

@@ -76,8 +76,17 @@ def detected_backend():
     return _backend().name
 
 
+def is_simulated(backend):
+    """Do kernels of this backend run on CPU tensors (kernels.simulate)?"""
+    from kernels._simulate import simulated
+
+    return simulated() == backend
+
+
 def _device_facts(backend, torch):
     """(name of the device, text of the backend, GPU cores or None)."""
+    if is_simulated(backend):
+        return UNKNOWN, f"{backend.upper()} (simulated)", None
     if backend == "cuda":
         return _name(torch, "cuda"), f"CUDA {torch.version.cuda}", None
     if backend == "rocm":
