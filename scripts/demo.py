@@ -154,7 +154,7 @@ class Demo:
             print("    649 MB are downloaded the first time, and 340 MB of the environment with jax")
             directory = self.run(PROGRAMS / "kernel-builder", "env", "fetch", "torch-tpu", *self.licences).strip()
             self.torch_python = pathlib.Path(directory) / "bin" / "python"
-            note(self.run(self.torch_python, "-W", "ignore", "-c", TORCH_IMPORT).strip())
+            note(self.run(self.torch_python, "-c", TORCH_IMPORT, env={"PYTHONWARNINGS": "ignore"}).strip())
 
     def build(self, kernel: str):
         folder = ROOT / "examples" / "kernels" / kernel
@@ -280,8 +280,9 @@ class Demo:
     def call_torch(self, title: str, env=None):
         """No TPU is needed to import a kernel and to trace its op; libtpu's own files go where the demo's are."""
         with self.step(title) as note:
-            more = {"PYTHONPATH": str(WORK / "torch-packages"), "TPU_LOG_DIR": str(WORK / "tpu_logs"), **(env or {})}
-            for line in self.run(self.torch_python, "-W", "ignore", "-c", TORCH_PART, env=more).splitlines():
+            more = {"PYTHONPATH": str(WORK / "torch-packages"), "PYTHONWARNINGS": "ignore",
+                    "TPU_LOG_DIR": str(WORK / "tpu_logs"), **(env or {})}
+            for line in self.run(self.torch_python, "-c", TORCH_PART, env=more).splitlines():
                 note(line)
 
     @property

@@ -107,7 +107,7 @@ static kernels_status plan_id(kernels_view text, environment_plan *plan, kernels
     kernels_buffer locks KERNELS_CLEANUP(kernels_cleanup_buffer) = KERNELS_BUFFER_INIT(2 * KERNELS_LOCK_SIZE_LIMIT);
     kernels_buffer_add_view(&locks, text);
     if (plan->lock.base != NULL) {
-        kernels_view base;
+        kernels_view base = {0};
         KERNELS_TRY(shipped_lock(plan->lock.base, &base, error));
         kernels_buffer_add_view(&locks, base);
     }
@@ -120,7 +120,7 @@ static kernels_status plan_id(kernels_view text, environment_plan *plan, kernels
 
 static kernels_status read_lock(const kernels_environment_options *options, environment_plan *plan,
                                 kernels_error *error) {
-    kernels_view text;
+    kernels_view text = {0};
     const char *name = options->lock_path;
     if (options->lock_path != NULL) {
         size_t size;

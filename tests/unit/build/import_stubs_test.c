@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Libraries made with the compiler of this machine stand for torch's and NVIDIA's; the real ones: tests/program/test_torch_environment.py. */
+/* Libraries made with the compiler of this machine stand for torch's and NVIDIA's; the real ones:
+ * tests/program/test_torch_environment.py. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
