@@ -14,6 +14,7 @@ from kernels import _native, _simulate
 _root = ""  # prefix of /sys, /dev and /etc; a test puts a folder here
 
 _from_files: tuple = (None, None)  # key and result of the last detection from files
+_import_failure: str | None = None  # why torch could not be imported
 
 
 def find_spec(name: str):
@@ -41,8 +42,7 @@ def system() -> dict:
     """
     found = facts()
     if found["torch"] and found["torch_cxx11_abi"] is None and found["os"] == "linux" and loaded_torch() is None:
-        import torch  # noqa: F401
-
+        _import_torch()
         found = facts()
     return {key: value for key, value in found.items() if key != "origins"}
 
@@ -54,15 +54,27 @@ def facts() -> dict:
 
 def _detect() -> dict:
     torch = loaded_torch()
-    if torch is None:
-        found = _detect_from_files()
-        if found["needs_torch"] and not _simulate.simulated():
-            import torch  # noqa: F811
+    if torch is not None:
+        return _with_torch(_detect_from_files(), torch)
+    found = _detect_from_files()
+    if not found["needs_torch"] or _simulate.simulated():
+        return found
+    torch = _import_torch()
+    if torch is not None:
+        return _with_torch(_detect_from_files(), torch)
+    found["backend_reason"] += f"; it cannot be imported: {_import_failure}"
+    return found
 
-            torch = loaded_torch()
-        if torch is None:
-            return found
-    return _with_torch(_detect_from_files(), torch)
+
+def _import_torch():
+    """torch, or None when it cannot be imported: then a kernel that needs it says so when it is imported itself. Tried once."""
+    global _import_failure
+    if _import_failure is None:
+        try:
+            import torch  # noqa: F401
+        except Exception as error:
+            _import_failure = ascii(error)[:100]  # short: C has limited room for the whole reason
+    return loaded_torch()
 
 
 def is_free_threaded() -> bool:

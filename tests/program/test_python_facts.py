@@ -198,6 +198,18 @@ print(json.dumps([system["torch"], system["torch_cxx11_abi"], "torch" in sys.mod
         assert python(code, path=[host.packages]) == wanted
 
 
+def test_a_torch_that_cannot_be_imported_stops_nothing(python, tmp_path):
+    host = python_facts_host.Host(tmp_path / "host")
+    host.add_torch("import os\n__version__ = os.environ.get('X', '2.15.0')\ncuda = '12.8'\n")
+    (host.packages / "torch" / "__init__.py").write_text("raise RuntimeError('no driver')\n")
+    reason, backend, version = python("""
+from kernels import _machine, backends
+facts = _machine.facts()
+print(json.dumps([facts["backend_reason"], backends._backend().variant_str, _machine.system()["torch"]]))
+""", path=[host.packages])
+    assert "RuntimeError('no driver')" in reason and (backend, version) == ("cu128", None)
+
+
 def test_answers_follow_what_is_imported_and_installed(python, tmp_path):
     host = python_facts_host.Host(tmp_path / "host")
     assert python("""
