@@ -51,6 +51,7 @@ class HubApi:
         self.user_agent = user_agent or None
         self.endpoint = endpoint
         self.token = token
+        self._made: dict = {}  # (process, cache_only) -> context
 
     @property
     def offline(self) -> bool:
@@ -58,7 +59,14 @@ class HubApi:
         return self.context().offline
 
     def context(self, cache_only: bool = False) -> "_native.Context":
-        """The library's configuration for the environment as it is now; with cache_only it asks the Hub for nothing."""
+        """The library's configuration for the environment as it is at the first call; with cache_only it asks the Hub for nothing."""
+        key = (os.getpid(), cache_only)
+        if key not in self._made:
+            usual = self._find_context(False) if cache_only else None
+            self._made[key] = usual if usual is not None and usual.offline else self._find_context(cache_only)
+        return self._made[key]
+
+    def _find_context(self, cache_only: bool) -> "_native.Context":
         from kernels import _machine
 
         system = _machine.system()

@@ -38,10 +38,6 @@ def get_loaded_kernels() -> list[LoadedKernel]:
     return list(_loaded_kernels.values())
 
 
-def _is_loaded(variant_path) -> bool:
-    return os.path.realpath(variant_path) in _loaded_kernels
-
-
 def _import_from_path(
     variant_path: Path, deps: dict[str, ModuleType], repo_info: RepoInfo | None = None
 ) -> ModuleType:
@@ -75,7 +71,7 @@ def _load(variant_path, metadata, key, deps, repo_info) -> ModuleType:
         raise ImportError(f"Kernel '{metadata.name}' loads itself while it is being imported", name=name)
     file = _find_init(variant_path, metadata)
     _check_id(metadata, key)
-    replaced = _take_out(name)  # of another folder with the same id
+    replaced = _take_out(name) if name in sys.modules else {}  # of another folder with the same id
     _loading[name] = key
     try:
         with use_kernel_deps(deps), _simulate.importing(str(metadata.backend.backend_type)):

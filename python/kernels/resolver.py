@@ -6,6 +6,7 @@ kernel. backend is the name of a backend, None for that of this machine.
 """
 
 import os
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,7 +14,11 @@ from typing import Any, Protocol
 from kernels._rust import KernelDependency, KernelLocks, KernelPaths, KernelVersion, Metadata
 from kernels.hf_hub import HubApi, RepoInfo, _as_api, _trusted
 
-_checked: set = set()  # of (folder, ref): installed and checked before in this process
+_FRESH_SECONDS = 1.0  # for so long an answer of the Hub is used again: a model asks for one kernel once a layer
+_ANSWERS_MAX = 64
+
+_answers: dict = {}  # what was looked up -> (when, RemoteKernel), in that order
+_checked: dict = {}  # what was installed and checked in this process -> (its folder, the real path of that)
 
 
 @dataclass(frozen=True)
@@ -72,13 +77,14 @@ class LocalKernel:
 
 def _install(context, found, trust) -> Path:
     """What is loaded already is not checked again: its files are not read any more."""
-    from kernels.importer import _is_loaded
+    from kernels.importer import _loaded_kernels
 
-    if found.path is None or (found.path, found.ref) not in _checked or not _is_loaded(found.path):
+    key = (context.cache_directory, found.repo_id, found.commit, found.variant, found.ref)
+    path, real_path = _checked.get(key, (None, None))
+    if real_path not in _loaded_kernels:
         path = context.install(found.repo_id, found.commit, found.variant, ref=found.ref, trust=trust)
-        _checked.add((path, found.ref))
-        return Path(path)
-    return Path(found.path)
+        _checked[key] = path, os.path.realpath(path)
+    return Path(path)
 
 
 # ---- looking a kernel up ----
@@ -104,12 +110,25 @@ def resolve_hub_cache_kernel(api: HubApi, repo_id: str, *, revision: str, backen
 
 
 def _find_remote(api, repo_id, backend, trust, hint=True, **which) -> RemoteKernel:
+    context = _as_api(api).context()
+    key = (context, repo_id, backend, trust if trust is True else tuple(trust or ()), *which.items())
+    when, known = _answers.get(key, (0.0, None))
+    now = time.monotonic()
+    if known is None or now - when > _FRESH_SECONDS:
+        known = _ask_hub(context, repo_id, backend, trust, hint, which)
+        _answers.pop(key, None)
+        _answers[key] = now, known
+        for oldest in list(_answers)[:-_ANSWERS_MAX]:
+            _answers.pop(oldest, None)
+    return known
+
+
+def _ask_hub(context, repo_id, backend, trust, hint, which) -> RemoteKernel:
     from kernels.variants import parse_variant
 
-    found = _as_api(api).context().find(repo_id, backend=backend, trust=trust, hint=hint, **which)
-    metadata = Metadata.from_bytes(found.metadata)
+    found = context.find(repo_id, backend=backend, trust=trust, hint=hint, **which)
     revision = found.commit if "commit" in which else which.get("revision", found.commit)
-    return RemoteKernel(repo_id, revision, metadata, parse_variant(found.variant), found, trust)
+    return RemoteKernel(repo_id, revision, Metadata.from_bytes(found.metadata), parse_variant(found.variant), found, trust)
 
 
 def _find_cached(api, repo_id, backend, trust, **which) -> LocalKernel:
