@@ -346,6 +346,28 @@ def test_all_layers_of_a_model(Host, Kernel, repository, kernelized):
     assert model(0) == 3 and Host.calls == 3
 
 
+def test_modules_come_in_the_order_of_the_model(Host):
+    from torch import nn
+
+    from kernels.layer.kernelize import _modules_of
+
+    class Hiding(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.shown, self.hidden = Host(), Host()
+
+        def named_modules(self, memo=None, prefix="", remove_duplicate=True):
+            yield prefix, self
+            yield "shown", self.shown
+
+    shared = nn.Sequential(Host(), nn.Identity())
+    model = nn.Sequential(nn.Sequential(Host(), shared), shared, Host(), nn.Sequential(shared[0], Host()))
+    model.__dict__["_modules"]["none"] = None
+    assert list(_modules_of(model)) == [module for _, module in model.named_modules() if module is not None]
+    hiding = nn.Sequential(Hiding(), Host())
+    assert list(_modules_of(hiding)) == [hiding, hiding[0], hiding[0].shown, hiding[1]]
+
+
 def test_a_failure_leaves_the_earlier_layers_kernelized(Host, Kernel, repository, kernelized):
     from torch import nn
 

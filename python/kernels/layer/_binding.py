@@ -42,6 +42,15 @@ class _HostForward:
 
     def __init__(self, original):
         self.original = original
+        self._kernels: dict[type, _Kernel] = {}  # layer -> what instances that use it have: one, so that torch.compile
+        # does not compile again when a model is kernelized again
+
+    def kernel(self, layer: type) -> _Kernel:
+        """What an instance has when the forward of this kernel layer stands in for this one."""
+        found = self._kernels.get(layer)
+        if found is None:
+            found = self._kernels[layer] = _Kernel(_function_of(layer), self)
+        return found
 
     def __get__(self, instance, owner=None):
         if instance is None:
@@ -52,7 +61,12 @@ class _HostForward:
         return kernel.function.__get__(instance, owner)
 
 
-def place_of(host: type) -> _HostForward:
+def kernel_of(host: type, layer: type) -> _Kernel:
+    """To be bound to instances of a host class."""
+    return _place_of(host).kernel(layer)
+
+
+def _place_of(host: type) -> _HostForward:
     """Makes the forward of a host class replaceable, once."""
     forward = inspect.getattr_static(host, "forward")
     if not isinstance(forward, _HostForward):
@@ -61,7 +75,7 @@ def place_of(host: type) -> _HostForward:
     return forward
 
 
-def function_of(layer: type):
+def _function_of(layer: type):
     """The forward of a kernel layer as a function that takes an instance."""
     forward = layer.forward
     if isinstance(forward, types.FunctionType):
@@ -77,6 +91,8 @@ def bind(module, kernel: _Kernel) -> None:
     """Lets an instance use a kernel from now on."""
     attributes = module.__dict__
     bound = attributes.get(_KEY)
+    if bound is kernel and "forward" not in attributes:
+        return
     foreign = bound.foreign if bound else None
     if "forward" in attributes:
         foreign = _foreign(attributes.pop("forward"), bound) or foreign

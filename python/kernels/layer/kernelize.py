@@ -8,7 +8,7 @@ from kernels import _native
 from kernels.layer._mapping import KernelMapping
 from kernels.layer.device import Device
 from kernels.layer.globals import _KERNEL_MAPPING
-from kernels.layer.layer import KernelizeFallback, LayerChoice, current_mapping
+from kernels.layer.layer import KernelizeFallback, LayerChoice, _always, current_mapping
 from kernels.layer.mode import Mode
 from kernels.layer.repos import _DEVICE_INDEX
 
@@ -117,24 +117,58 @@ def kernelize(model, *, mode: Mode, device=None, use_fallback: bool | KernelizeF
 
 
 def _kernelize_modules(model, choice: LayerChoice) -> None:
-    told: set = set()
-    for _, module in model.named_modules():
+    skipped: set = set()
+    hosts: dict[type, tuple | None] = {}  # class -> (condition,), None: no host class
+    for module in _modules_of(model):
         functions = module.__dict__.get("_kernel_funcs")
         if functions:
             for function in functions.values():
-                _kernelize_one(function, choice, told)
-        if hasattr(type(module), "kernel_layer_name"):
-            _kernelize_one(module, choice, told)
+                _kernelize_host(function, _host(type(function)), choice, skipped)
+        cls = type(module)
+        if cls not in hosts:
+            hosts[cls] = _host(cls)
+        host = hosts[cls]
+        if host is not None:
+            _kernelize_host(module, host, choice, skipped)
 
 
-def _kernelize_one(module, choice: LayerChoice, told: set) -> None:
-    condition = getattr(type(module), "kernel_condition", None)
+def _modules_of(model):
+    """The modules of model.named_modules(), in its order; without their names, which take longer than all the rest."""
+    from torch.nn import Module
+
+    seen: set = set()
+    waiting = [model]
+    while waiting:
+        module = waiting.pop()
+        if module in seen:
+            continue
+        if type(module).named_modules is Module.named_modules:
+            seen.add(module)
+            yield module
+            waiting.extend([child for child in reversed(module._modules.values()) if child is not None])
+            continue
+        for _, below in module.named_modules():  # a class that tells its own
+            if below not in seen:
+                seen.add(below)
+                yield below
+
+
+def _host(cls: type) -> tuple | None:
+    """(condition or None,) of a host class, None for any other class."""
+    if not hasattr(cls, "kernel_layer_name"):
+        return None
+    condition = getattr(cls, "kernel_condition", None)
+    return (None if condition is _always else condition,)
+
+
+def _kernelize_host(module, host: tuple, choice: LayerChoice, skipped: set) -> None:
+    condition = host[0]
     if condition is None or condition(module):
         choice.apply(module)
         return
     name = type(module).kernel_layer_name
-    if name not in told:
-        told.add(name)
+    if name not in skipped:
+        skipped.add(name)
         _logger.info("Layer `%s` stays as it is: its condition is not met", name)
 
 

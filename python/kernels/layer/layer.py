@@ -246,9 +246,9 @@ class LayerChoice:
     def apply(self, module) -> None:
         """Binds an instance of a host class."""
         host = type(module)
-        if host in self._kernels:
+        try:
             kernel = self._kernels[host]
-        else:
+        except KeyError:
             kernel = self._kernels[host] = self._decide(host)
         if kernel is None:
             _binding.release(module)
@@ -267,7 +267,7 @@ class LayerChoice:
         validate_once(check_cls=host, cls=layer, repo=repository)
         if not self._supports(name, layer, repository, registered):
             return None
-        return _binding._Kernel(_binding.function_of(layer), _binding.place_of(host))
+        return _binding.kernel_of(host, layer)
 
     def _find(self, name: str) -> tuple:
         """The layer for a name, loaded; (None, 0, None) for the original."""
@@ -378,4 +378,4 @@ def _replace_forward(module, layer: type) -> None:
     if layer is type(module):
         _binding.release(module)
     else:
-        _binding.bind(module, _binding._Kernel(_binding.function_of(layer), _binding.place_of(type(module))))
+        _binding.bind(module, _binding.kernel_of(type(module), layer))

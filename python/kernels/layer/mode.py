@@ -32,3 +32,6 @@ class Mode(enum.Flag, **_STRICT):
         if not isinstance(other, Mode):
             return NotImplemented
         return Mode(_native.mode_union(self.value, other.value))
+
+    def __invert__(self):
+        return Mode(15 - self.value)  # before 3.11 it was made with |

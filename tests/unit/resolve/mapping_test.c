@@ -565,7 +565,7 @@ static void out_of_memory_leaves_everything_as_it_was(void **state) {
 typedef struct work {
     kernels_layer_mapping *mapping;
     const char *labels[2];
-    int turns;
+    uint64_t turns;
     bool writes;
     bool fine;
 } work;
@@ -573,7 +573,7 @@ typedef struct work {
 static void *run(void *payload) {
     work *w = payload;
     w->fine = true;
-    for (int turn = 0; turn < w->turns && w->fine; turn++) {
+    for (uint64_t turn = 0; turn < w->turns && w->fine; turn++) {
         if (w->writes) {
             kernels_layer_choice choice = {KERNELS_MODE_FALLBACK, (void *)(uintptr_t)w->labels[turn % 2]};
             kernels_layer_entry entry = {.layer = KERNELS_VIEW("A"),
@@ -593,13 +593,14 @@ static void *run(void *payload) {
 static void threads_see_one_of_the_repositories(void **state) {
     (void)state;
     static const char one[] = "one", two[] = "two";
-    const char *turns = getenv("KERNELS_TEST_TURNS"); /* more of them under ThreadSanitizer */
+    uint64_t turns = 2000;
+    (void)kernels_view_to_u64(kernels_view_of(getenv("KERNELS_TEST_TURNS")), &turns); /* more, with ThreadSanitizer */
     pthread_t threads[THREADS];
     work works[THREADS];
     kernels_layer_mapping *mapping = mapping_new(NULL);
     put(mapping, "A", KERNELS_DEVICE_CPU, one);
     for (size_t i = 0; i < THREADS; i++) {
-        works[i] = (work){mapping, {one, two}, turns != NULL ? (int)strtol(turns, NULL, 10) : 2000, i % 4 == 0, false};
+        works[i] = (work){mapping, {one, two}, turns, i % 4 == 0, false};
         assert_int_equal(pthread_create(&threads[i], NULL, run, &works[i]), 0);
     }
     for (size_t i = 0; i < THREADS; i++) {

@@ -45,6 +45,8 @@ class Module:
             memo.add(self)
             yield prefix, self
             for name, module in self._modules.items():
+                if module is None:
+                    continue
                 yield from module.named_modules(memo, f"{prefix}.{name}" if prefix else name)
 
     def parameters(self):
