@@ -68,6 +68,7 @@ typedef struct kernels_system_options {
     const char *sysfs_root;           /* prefix of /sys and /dev, for tests; NULL = "" */
     const char *const *more_packages; /* further folders that this Python imports from */
     size_t more_package_count;
+    const char *simulate; /* "tpu": the backend is that one, whatever is found; "" = none; NULL: KERNELS_SIMULATE */
 } kernels_system_options;
 
 /* Detects without initialising a device and without starting Python. options may be NULL. */

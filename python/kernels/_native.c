@@ -766,7 +766,8 @@ static PyObject *kernel_function(PyObject *self, PyObject *arguments) {
 
 static PyMethodDef kernel_methods[] = {
     {"functions", kernel_functions, METH_NOARGS, "{name: ((platform, inputs, outputs), ...)}"},
-    {"function", kernel_function, METH_VARARGS, "function(name, plugin, site_packages, strict, share, warn, platform=None)"},
+    {"function", kernel_function, METH_VARARGS,
+     "function(name, plugin, site_packages, strict, share, warn, platform=None)"},
     {NULL, NULL, 0, NULL},
 };
 
@@ -872,7 +873,8 @@ static int module_execute(PyObject *module) {
     bool fine = add_type(module, &kernel_spec, &state->kernel_type) &&
                 add_type(module, &function_spec, &state->function_type) &&
                 add_type(module, &tensor_spec, &state->tensor_type) && kernels_python_add_data(module) &&
-                kernels_python_add_layer(module) && kernels_python_add_system(module) && kernels_python_add_load(module) &&
+                kernels_python_add_layer(module) && kernels_python_add_system(module) &&
+                kernels_python_add_load(module) &&
                 PyModule_AddStringConstant(module, "version", kernels_compatible_version()) == 0 &&
                 PyModule_AddStringConstant(module, "library_version", kernels_library_version()) == 0;
     return fine ? 0 : -1;

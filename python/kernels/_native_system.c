@@ -268,7 +268,8 @@ static PyObject *system_detect(PyObject *module, PyObject *arguments) {
         const kernels_system_options options = {.site_packages = count > 0 ? paths[0] : NULL,
                                                 .sysfs_root = root,
                                                 .more_packages = count > 0 ? paths + 1 : NULL,
-                                                .more_package_count = count > 0 ? count - 1 : 0};
+                                                .more_package_count = count > 0 ? count - 1 : 0,
+                                                .simulate = ""}; /* kernels.simulate decides */
         kernels_system system;
         kernels_error error = KERNELS_ERROR_INIT;
         kernels_status status;

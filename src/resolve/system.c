@@ -255,6 +255,31 @@ static kernels_status read_packages(const kernels_system_options *options, const
     return kernels_torch_read(&folders, facts, error);
 }
 
+/* Python programs simulate a TPU in torch (kernels.simulate); what is downloaded for them must fit. A TPU that is there
+ * stays what it is. */
+static kernels_status take_simulation(const char *name, kernels_system *system, kernels_error *error) {
+    const char *given = name != NULL ? name : getenv("KERNELS_SIMULATE");
+    if (given == NULL || given[0] == '\0') {
+        return KERNELS_OK;
+    }
+    if (strcmp(given, "tpu") != 0) {
+        return kernels_fail(error, KERNELS_INVALID_ARGUMENT, "KERNELS_SIMULATE: expected tpu, given '%.64s'", given);
+    }
+    if (system->tpu_generation[0] != '\0') {
+        return KERNELS_OK;
+    }
+    if (system->backend != KERNELS_BACKEND_TPU) {
+        system->has_alternative = system->backend != KERNELS_BACKEND_CPU;
+        system->alternative = system->backend;
+        system->alternative_version = system->backend_version;
+    }
+    system->backend = KERNELS_BACKEND_TPU;
+    system->backend_version = (kernels_version){0};
+    system->needs_torch = false;
+    set_text(system->backend_reason, sizeof system->backend_reason, KERNELS_VIEW("simulated: KERNELS_SIMULATE=tpu"));
+    return KERNELS_OK;
+}
+
 kernels_status kernels_system_detect(const kernels_system_options *options, kernels_system *system,
                                      kernels_error *error) {
     kernels_system_options defaults = {0};
@@ -268,7 +293,7 @@ kernels_status kernels_system_detect(const kernels_system_options *options, kern
     take_python(&python, system);
     take_packages(&facts, system);
     take_devices(options->sysfs_root != NULL ? options->sysfs_root : "", &facts, system);
-    return KERNELS_OK;
+    return take_simulation(options->simulate, system, error);
 }
 
 void kernels_system_backend_text(const kernels_system *system, char text[64]) {

@@ -346,6 +346,44 @@ static void test_alternative_of_an_idle_torch_tpu(void **state) {
     machine_free(&made);
 }
 
+static void test_simulated_tpu(void **state) {
+    (void)state;
+    machine made = machine_new();
+    write_file(made.site_packages, "torch/version.py", version_file);
+    kernels_system system = {0};
+    kernels_error error = KERNELS_ERROR_INIT;
+    kernels_system_options options = {.site_packages = made.site_packages, .sysfs_root = made.root, .simulate = "tpu"};
+    assert_int_equal(kernels_system_detect(&options, &system, &error), KERNELS_OK);
+    assert_int_equal(system.backend, KERNELS_BACKEND_TPU);
+    assert_int_equal(system.backend_version.count, 0);
+    assert_string_equal(system.backend_reason, "simulated: KERNELS_SIMULATE=tpu");
+    assert_true(system.has_alternative);
+    assert_int_equal(system.alternative, KERNELS_BACKEND_CUDA);
+    assert_string_equal(system.tpu_generation, ""); /* nothing may take the device */
+    setenv("KERNELS_SIMULATE", "gpu", 1);
+    options.simulate = NULL;
+    assert_int_equal(kernels_system_detect(&options, &system, &error), KERNELS_INVALID_ARGUMENT);
+    assert_non_null(strstr(kernels_error_message(&error), "KERNELS_SIMULATE: expected tpu, given 'gpu'"));
+    kernels_error_dispose(&error);
+    options.simulate = "";
+    assert_int_equal(kernels_system_detect(&options, &system, &error), KERNELS_OK);
+    assert_int_equal(system.backend, KERNELS_BACKEND_CUDA);
+    setenv("KERNELS_SIMULATE", "", 1);
+    options.simulate = NULL;
+    assert_int_equal(kernels_system_detect(&options, &system, &error), KERNELS_OK);
+    assert_int_equal(system.backend, KERNELS_BACKEND_CUDA);
+    unsetenv("KERNELS_SIMULATE");
+    add_pci_device(&made, "0000:00:05.0", "0x1ae0\n", "0x005e\n", NULL);
+    write_file(made.root, "dev/accel2", "");
+    add_entry_point(&made, "torch_tpu", "0.2.0");
+    options.simulate = "tpu";
+    assert_int_equal(kernels_system_detect(&options, &system, &error), KERNELS_OK);
+    assert_int_equal(system.backend, KERNELS_BACKEND_TPU);
+    assert_string_equal(system.tpu_generation, "v4");
+    assert_null(strstr(system.backend_reason, "simulated"));
+    machine_free(&made);
+}
+
 static void test_where_python_is(void **state) {
     (void)state;
     machine made = machine_new();
@@ -527,6 +565,7 @@ int main(void) {
         cmocka_unit_test(test_tpu_without_torch_needs_libtpu),
         cmocka_unit_test(test_older_hosts_offer_accel_nodes),
         cmocka_unit_test(test_alternative_of_an_idle_torch_tpu),
+        cmocka_unit_test(test_simulated_tpu),
         cmocka_unit_test(test_where_python_is),
         cmocka_unit_test(test_linker_cache_damage),
         cmocka_unit_test(test_origins),
