@@ -33,6 +33,9 @@ RELU = ROOT / "examples" / "kernels" / "relu-tpu"
 STORE = BUILD / "store"
 
 
+SUBCOMMANDS = ("check", "download", "info", "versions", "lock", "benchmark")  # that both programs have
+
+
 class Missing(Exception):
     """A part that the benchmark needs is not there."""
 
@@ -58,7 +61,7 @@ def compare(name: str, unit: str, ours: float, peer: float, required: float | No
 
 def bench_help(runs: int, env: dict[str, str]) -> list[dict]:
     results = []
-    for command in (["--help"], ["versions", "--help"]):
+    for command in (["--help"], *([name, "--help"] for name in SUBCOMMANDS)):
         ours = measure([KERNELS, *command], 10 * runs, env)
         peer = measure([PEER, *command], runs, env)
         name = f"kernels {' '.join(command)}"
@@ -149,6 +152,25 @@ def bench_formats(runs: int, env: dict[str, str]) -> list[dict]:
     return results
 
 
+def bench_layers(runs: int, env: dict[str, str]) -> list[dict]:
+    """kernelize in the locked torch environment, with our package and with the peer's before it on the path."""
+    fetched = subprocess.run([BUILDER, "env", "fetch", "torch-tpu", "--accept-licence", "libtpu", "--accept-licence",
+                              "nvidia-cuda-runtime"], text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, env={**env, "KERNEL_BUILDER_STORE": str(STORE)})
+    if fetched.returncode != 0:
+        raise Missing(fetched.stderr.strip())
+    python = pathlib.Path(fetched.stdout.split()[-1]) / "bin" / "python"
+    peer_packages = next((PEER.parent.parent / "lib").glob("python3.*/site-packages"))
+    sides = []
+    for packages in (RELEASE / "python", peer_packages):
+        done = subprocess.run([python, ROOT / "bench" / "layers.py", str(3 * runs)], text=True, stdout=subprocess.PIPE,
+                              env={**env, "PYTHONPATH": str(packages), "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"})
+        if done.returncode != 0:
+            raise Missing("bench/layers.py failed")
+        sides.append(statistics.median(map(float, done.stdout.split())))
+    return [compare("kernelize, 1,000 layers", "s", *sides, 2)]
+
+
 def bench_hub(runs: int, env: dict[str, str]) -> list[dict]:
     programs = {"kernels": KERNELS, "measure": MEASURE, "peer": PEER, "python": PEER.parent / "python"}
     return hub.bench(BUILD / "bench-hub", programs, env, max(runs // 2, 1), compare)
@@ -196,8 +218,8 @@ def main() -> int:
     home.mkdir(parents=True, exist_ok=True)
     env = {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8"}
     try:
-        results = (bench_help(runs, env) + bench_formats(runs, env) + bench_hub(runs, env) + bench_abi(runs, env) +
-                   bench_first_result(runs, env) + bench_serve(arguments.serve_seconds))
+        results = (bench_help(runs, env) + bench_formats(runs, env) + bench_layers(runs, env) + bench_hub(runs, env) +
+                   bench_abi(runs, env) + bench_first_result(runs, env) + bench_serve(arguments.serve_seconds))
     except (Missing, subprocess.CalledProcessError, OSError) as error:
         print(f"bench: {error}", file=sys.stderr)
         return 1
