@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Versions of kernels: the branches v0, v1, v2 and so on of a repository."""
 
-from dataclasses import dataclass
-
+from kernels._record import dataclass
 from kernels._rust import KernelDependency, KernelVersion
 from kernels.hf_hub import HubApi
 

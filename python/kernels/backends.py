@@ -2,9 +2,9 @@
 """Families of devices, and which of them this process would use."""
 
 import sys
-from typing import Protocol
 
 from kernels import _machine, _native
+from kernels._record import Protocol
 from kernels._rust import _make, _Value
 
 __all__ = ["Backend", "CANN", "CPU", "CUDA", "Metal", "Neuron", "ROCm", "TPU", "XPU", "parse_backend"]

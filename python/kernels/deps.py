@@ -4,34 +4,33 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Generic, TypeVar
 
+from kernels._record import dataclass
 from kernels._rust import KernelDependency, KernelVersion
-from kernels.python_deps import validate_dependencies, validate_variant_dependencies
 from kernels.resolver import HubApi, LocalKernel, RemoteKernel, Resolver
 
-__all__ = ["DepTreeNode", "get_kernel_dep", "resolve_kernel_tree", "use_kernel_deps", "validate_dependencies",
-           "validate_variant_dependencies"]  # fmt: skip
+_MOVED = ("validate_dependencies", "validate_variant_dependencies")  # the reference has them here
+__all__ = ["DepTreeNode", "get_kernel_dep", "resolve_kernel_tree", "use_kernel_deps", *_MOVED]
 
 _DEPTH_MAX = 100  # kernels on one path of dependencies
 
 _kernel_deps: ContextVar[dict[str, ModuleType] | None] = ContextVar("kernel_deps", default=None)
 
-Location = TypeVar("Location", LocalKernel, RemoteKernel, LocalKernel | RemoteKernel)
-
 
 @dataclass
-class DepTreeNode(Generic[Location]):
+class DepTreeNode:
     """A kernel and the kernels it depends on, by repository. A node that several need is there once."""
 
-    location: Location
-    deps: "dict[str, DepTreeNode[Location]]" = field(default_factory=dict)
+    location: LocalKernel | RemoteKernel
+    deps: "dict[str, DepTreeNode] | None" = None  # a new dictionary
 
-    def install(self, *, api: HubApi) -> "DepTreeNode[LocalKernel]":
+    def __post_init__(self):
+        self.deps = {} if self.deps is None else self.deps
+
+    def install(self, *, api: HubApi) -> "DepTreeNode":
         """The same tree with every kernel on this machine, dependencies first."""
-        made: dict[int, DepTreeNode[LocalKernel]] = {}
+        made: dict[int, DepTreeNode] = {}
         for node in _children_first(self):
             deps = {repo_id: made[id(child)] for repo_id, child in node.deps.items()}
             made[id(node)] = DepTreeNode(node.location.install(api=api), deps)
@@ -90,7 +89,7 @@ def resolve_kernel_tree(
     backend: str | None,
     resolver: Resolver | None,
     seen: set[KernelDependency] | None = None,
-) -> DepTreeNode[LocalKernel | RemoteKernel]:
+) -> DepTreeNode:
     """Finds a kernel and all that it depends on, each once; of the files only metadata.json is fetched.
 
     seen holds kernels that may not appear, since what is asked for is one of their dependencies. ValueError when kernels depend
@@ -135,6 +134,14 @@ def _name(kernel: KernelDependency) -> str:
     if isinstance(kernel.version, KernelVersion.Version):
         return f"{kernel.repo_id} (version: {kernel.version.version})"
     return f"{kernel.repo_id} (revision: {kernel.version.revision})"
+
+
+def __getattr__(name):
+    if name in _MOVED:
+        from kernels import python_deps
+
+        return getattr(python_deps, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 # ---- for kernels ----

@@ -3,9 +3,9 @@
 
 import os
 import sys
-from dataclasses import dataclass
 
 from kernels import _native
+from kernels._record import dataclass
 
 # Whatever the library reads when a configuration is made.
 _VARIABLES = (
@@ -126,6 +126,8 @@ def _check_trust_remote_code(repo_id: str, local_files_only: bool, trust_remote_
 
 
 def _warn(category: str, message: str) -> None:
-    import logging
-
-    logging.getLogger(_LOGGERS.get(category, "kernels.hf_hub")).warning("%s", message)
+    logging = sys.modules.get("logging")
+    if logging is not None:
+        logging.getLogger(_LOGGERS.get(category, "kernels.hf_hub")).warning("%s", message)
+    elif sys.stderr is not None:  # nobody can have set it up: what it would do, without importing it
+        print(message, file=sys.stderr)

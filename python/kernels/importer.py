@@ -5,11 +5,11 @@ import importlib.util
 import os
 import sys
 import threading
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
 from kernels import _simulate
+from kernels._record import dataclass
 from kernels._rust import Metadata
 from kernels.deps import use_kernel_deps
 from kernels.hf_hub import RepoInfo

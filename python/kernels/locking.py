@@ -3,10 +3,10 @@
 
 import os
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType, ModuleType
 
+from kernels._record import dataclass
 from kernels._rust import KernelDependency, KernelLock, KernelLocks, KernelVersion
 from kernels.hf_hub import HubApi, _as_api, _get_hf_api
 

@@ -7,10 +7,9 @@ kernel. backend is the name of a backend, None for that of this machine.
 
 import os
 import time
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
 
+from kernels._record import Protocol, dataclass
 from kernels._rust import KernelDependency, KernelLocks, KernelPaths, KernelVersion, Metadata
 from kernels.hf_hub import HubApi, RepoInfo, _as_api, _trusted
 
@@ -28,9 +27,9 @@ class RemoteKernel:
     repo_id: str
     revision: str
     metadata: Metadata
-    variant: Any  # ArchVariant or NoarchVariant
-    _found: Any = field(default=None, repr=False, compare=False)  # _native.Found
-    _trust: Any = field(default=True, repr=False, compare=False)
+    variant: object  # ArchVariant or NoarchVariant
+    _found: object = None  # _native.Found
+    _trust: object = True
 
     @property
     def variant_str(self) -> str:
@@ -55,7 +54,7 @@ class LocalKernel:
     variant_path: Path
     metadata: Metadata
     origin: RemoteKernel | None = None
-    _found: Any = field(default=None, repr=False, compare=False)  # _native.Found, of a kernel in the cache of the Hub
+    _found: object = None  # _native.Found, of a kernel in the cache of the Hub
 
     @property
     def variant_str(self) -> str:
@@ -193,7 +192,7 @@ class _Trusting:
 class HubResolver(_Trusting):
     """Kernels on the Hub."""
 
-    _hint: bool = field(default=True, repr=False, compare=False, kw_only=True)  # at a version that fits
+    _hint: bool = True  # at a version that fits
 
     def resolve(self, *, api: HubApi, backend: str | None, kernel: KernelDependency) -> RemoteKernel:
         trust = self.trust_remote_code

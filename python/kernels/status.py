@@ -5,10 +5,10 @@ Nothing here follows it: a load takes the build of the repository that was asked
 """
 
 import os
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from kernels._record import dataclass
 from kernels.hf_hub import HubApi
 
 

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is looked at in a variant's metadata.json before the variant is downloaded and imported."""
 
-from typing import Protocol
-
+from kernels._record import Protocol
 from kernels._rust import Metadata, Version
-
 
 # Versions of Python packages; the first group is the release part.
 _VERSION = r"""

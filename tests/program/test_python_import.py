@@ -297,7 +297,7 @@ assert kernels.__version__ >= "0.17.2"
 new = set(sys.modules) - before
 assert new == {"kernels", "kernels._native"}, new
 from kernels import get_kernel, get_kernel_variants
-slow = {"torch", "jax", "numpy", "huggingface_hub", "requests", "packaging", "logging", "ssl", "http", "urllib.request"}
+slow = {"dataclasses", "typing", "inspect", "torch", "jax", "numpy", "huggingface_hub", "requests", "packaging", "logging", "ssl", "http", "urllib.request"}
 assert not slow & set(sys.modules), slow & set(sys.modules)
 """)
 
@@ -340,6 +340,55 @@ print(count)
 """, data / "release17" / "api.json")
     print(f"api: {done.stdout.strip()} names")
     assert int(done.stdout) == 88
+
+
+def test_classes_are_dataclasses(python):
+    """Also to the module dataclasses, which is not what made them."""
+    python("-c", """
+import copy, pathlib, pickle, sys
+from kernels import LoadedKernel, RepoInfo
+from kernels.deps import DepTreeNode
+from kernels.resolver import HubResolver, LocalKernel, NoopResolver, RemoteKernel, SequentialResolver
+assert "dataclasses" not in sys.modules
+import dataclasses
+info = RepoInfo("a/b", revision="r")
+assert repr(info) == "RepoInfo(repo_id='a/b', revision='r')" and info == RepoInfo("a/b", "r") != RepoInfo("a/b", "s")
+assert hash(info) == hash(RepoInfo("a/b", "r")) and info != ("a/b", "r") and len({info, copy.copy(info)}) == 1
+assert pickle.loads(pickle.dumps(info)) == info and dataclasses.asdict(info) == {"repo_id": "a/b", "revision": "r"}
+assert dataclasses.replace(info, revision="s") == RepoInfo("a/b", "s") and dataclasses.is_dataclass(LoadedKernel)
+assert [one.name for one in dataclasses.fields(LoadedKernel)] == ["metadata", "module", "repo_info"]
+for act in (lambda: setattr(info, "repo_id", 1), lambda: delattr(info, "repo_id"), lambda: setattr(info, "new", 1)):
+    try:
+        act()
+    except dataclasses.FrozenInstanceError as error:
+        assert isinstance(error, AttributeError)
+    else:
+        raise AssertionError
+for arguments in ((), ("a",), ("a", "b", "c")):
+    try:
+        RepoInfo(*arguments)
+    except TypeError as error:
+        assert "RepoInfo.__init__()" in str(error), error
+    else:
+        raise AssertionError
+match info:
+    case RepoInfo(repo_id, revision):
+        assert (repo_id, revision) == ("a/b", "r")
+local = LocalKernel(pathlib.Path("x"), None)
+assert local == LocalKernel(pathlib.Path("x"), None, None, object()) and hash(local) and local.origin is None
+assert "_found" not in repr(local) and SequentialResolver([NoopResolver()]) == SequentialResolver([NoopResolver()])
+one, two = DepTreeNode(local), DepTreeNode(local)
+one.deps["a/b"] = two
+assert two.deps == {} and one != two and DepTreeNode.__hash__ is None
+assert HubResolver([]).trust_remote_code == [] and HubResolver(True) != HubResolver(False)
+""")
+
+
+def test_warnings_without_logging(python):
+    """Where nobody has imported logging, a warning goes where logging would send it."""
+    done = python("-c", "import sys\nfrom kernels.hf_hub import _warn\n_warn('trust', 'said')\nassert 'logging' not in sys.modules\n"
+                        "import logging\n_warn('trust', 'again')")
+    assert done.stderr == "said\nagain\n"
 
 
 def test_stub_names_what_there_is(python, root):
