@@ -20,6 +20,7 @@ import sys
 
 import abi
 import hub
+import python_load
 import serve
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -176,6 +177,11 @@ def bench_hub(runs: int, env: dict[str, str]) -> list[dict]:
     return hub.bench(BUILD / "bench-hub", programs, env, max(runs // 2, 1), compare)
 
 
+def bench_python(runs: int, env: dict[str, str]) -> list[dict]:
+    programs = {"python": PEER.parent / "python", "serve": KERNELS.parent / "kernels-serve"}
+    return python_load.bench(BUILD / "bench-python", programs, RELEASE / "python", env, runs, measure, compare)
+
+
 def bench_abi(runs: int, env: dict[str, str]) -> list[dict]:
     peers = PEER.parent
     programs = {"measure": MEASURE, "checker": KERNELS.parent / "kernel-abi-check", "python": peers / "python",
@@ -218,8 +224,9 @@ def main() -> int:
     home.mkdir(parents=True, exist_ok=True)
     env = {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8"}
     try:
-        results = (bench_help(runs, env) + bench_formats(runs, env) + bench_layers(runs, env) + bench_hub(runs, env) +
-                   bench_abi(runs, env) + bench_first_result(runs, env) + bench_serve(arguments.serve_seconds))
+        results = (bench_help(runs, env) + bench_formats(runs, env) + bench_python(runs, env) + bench_layers(runs, env) +
+                   bench_hub(runs, env) + bench_abi(runs, env) + bench_first_result(runs, env) +
+                   bench_serve(arguments.serve_seconds))
     except (Missing, subprocess.CalledProcessError, OSError) as error:
         print(f"bench: {error}", file=sys.stderr)
         return 1
