@@ -75,6 +75,74 @@ def test_vectors(name, run, root, data, build_dir, environment, tmp_path):
     assert count == CASES[name]
 
 
+@pytest.mark.full
+@pytest.mark.parametrize("name", ["statistics", "scripts"])
+def test_vectors_with_torch(name, torch_python, run, root, data, build_dir, environment, tmp_path):
+    """What the stand-in for torch cannot show: its seeds, types and comparison."""
+    done = run(torch_python, root / "tests" / "program" / "benchmark_cases.py", data, name, tmp_path,
+               env={**environment, **python_child.variables(build_dir)})
+    assert int(done.stdout.splitlines()[-1]) == CASES[name]
+
+
+@pytest.mark.full
+def test_a_kernel_in_torch(torch_python, benchmark, data, tmp_path, programs, run, root, environment):
+    """The example of this repository: as torch sees it on a machine without a TPU, simulated and not."""
+    shutil.copytree(root / "examples" / "kernels" / "relu-tpu", tmp_path / "relu",
+                    ignore=shutil.ignore_patterns("build", "result", "__pycache__"))
+    run(programs.kernel_builder, "build-and-copy", tmp_path / "relu", "--accept-licence", "libtpu", "--no-check-tpu")
+    for variables, backend in (({"KERNELS_SIMULATE": "tpu"}, "TPU (simulated)"), ({}, "CPU")):
+        done = benchmark("relu", "--iterations", "3", "--json", "--python", torch_python, env=variables)
+        assert done.returncode == 0, done.stderr
+        found = json.loads(done.stdout)
+        assert found["results"][0]["verified"] is True and found["machineInfo"]["backend"] == backend
+        assert found["machineInfo"]["pytorchVersion"].startswith("2.")
+
+
+READY_MADE = """
+import types
+import torch
+from kernels import benchmarks
+from kernels.benchmarks.activation import GeluAndMulBenchmark
+from kernels.cli.benchmark_run import Run, run_benchmark_class
+
+def gated(activation):
+    def run(out, x):
+        gate, value = x.chunk(2, dim=-1)
+        out.copy_(activation(gate) * value)
+    return run
+
+def attention(q, k, v, causal=False):
+    q, k, v = (t.transpose(1, 2) for t in (q, k, v))
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal).transpose(1, 2)
+
+def varlen(q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k):
+    ends = cu_seqlens_q.tolist()
+    assert max(b - a for a, b in zip(ends, ends[1:])) == max_seqlen_q == max_seqlen_k
+    return torch.cat([attention(q[None, a:b], k[None, a:b], v[None, a:b])[0] for a, b in zip(ends, ends[1:])])
+
+def norm(x, weight, bias, *rest):
+    functional = torch.nn.functional
+    if rest[-1]:
+        return [functional.rms_norm(x, weight.shape, weight, rest[5])]
+    return [functional.layer_norm(x, weight.shape, weight, bias, rest[5])]
+
+kernel = types.SimpleNamespace(silu_and_mul=gated(torch.nn.functional.silu), gelu_and_mul=gated(torch.nn.functional.gelu),
+                               flash_attn_func=attention, flash_attn_varlen_func=varlen, dropout_add_ln_fwd=norm)
+for made in [*(getattr(benchmarks, name) for name in benchmarks.__all__), GeluAndMulBenchmark]:
+    small = type(made.__name__, (made,), {f"benchmark_{name}": None for name in ("medium", "large")})
+    results = run_benchmark_class(small, Run(kernel, "cpu", iterations=1, warmup=0))
+    assert [one.verified for one in results.values()] == [True], results
+print(len(benchmarks.__all__))
+"""
+
+
+@pytest.mark.full
+def test_ready_made_benchmarks(torch_python, run, build_dir, environment):
+    """Each calls its kernel with the arguments that a plain version of it in torch takes."""
+    done = run(torch_python, "-c", READY_MADE, env={**environment, **python_child.variables(build_dir)})
+    assert done.stdout.strip() == "6", done.stdout
+
+
 # ---- the command ----
 
 
@@ -186,6 +254,21 @@ assert run.synchronized
 wanted = [("seed", 3)] + [call for name in ("work", "reference", "reference", "work", "work", "work")
                           for call in (name, "synchronize")]
 assert tpu.calls == wanted, tpu.calls
+
+# a backend that keeps its functions to torch itself, as torch_tpu 0.2.0 does
+import types
+def refuse(*arguments):
+    raise RuntimeError("internal")
+tpu.synchronize = tpu.is_available = refuse
+torch.accelerator = types.SimpleNamespace(synchronize=lambda: tpu.calls.append("synchronize"),
+                                          current_accelerator=lambda: types.SimpleNamespace(type="tpu"))
+tpu.calls.clear()
+run_benchmark_class(A, Run(object(), "tpu", iterations=2, warmup=1))
+assert tpu.calls == wanted, tpu.calls
+torch.accelerator.current_accelerator = lambda: None
+tpu.calls.clear()
+run_benchmark_class(A, Run(object(), "cpu", iterations=1, warmup=0))
+assert tpu.calls == ["work", "reference", "work"], tpu.calls
 silent = Run(object(), "npu")
 assert not silent.synchronized
 assert Run(object(), "cpu").synchronized

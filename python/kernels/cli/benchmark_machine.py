@@ -31,10 +31,10 @@ def synchronizer(device):
     torch = loaded_torch()
     if torch is None or device == "cpu":
         return _nothing, True
-    module = getattr(torch, device, None)
-    synchronize = getattr(module, "synchronize", None)
-    if synchronize is None and _is_accelerator(torch, device):
+    if is_accelerator(torch, device):  # some backends keep their own function to torch itself
         synchronize = torch.accelerator.synchronize
+    else:
+        synchronize = getattr(getattr(torch, device, None), "synchronize", None)
     return synchronize or _nothing, synchronize is not None
 
 
@@ -42,7 +42,7 @@ def _nothing():
     pass
 
 
-def _is_accelerator(torch, device):
+def is_accelerator(torch, device):
     """Is it the one that torch.accelerator speaks of? Backends from outside torch need not have a module torch.<device>."""
     try:
         current = torch.accelerator.current_accelerator()

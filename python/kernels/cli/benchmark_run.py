@@ -11,7 +11,7 @@ from pathlib import Path
 from time import perf_counter_ns
 
 from .benchmark_check import difference
-from .benchmark_machine import loaded_torch, synchronizer
+from .benchmark_machine import is_accelerator, loaded_torch, synchronizer
 from .benchmark_results import statistics_of
 
 __all__ = [
@@ -198,15 +198,17 @@ def _seed(seed):
         return
     torch.manual_seed(seed)
     for device in ("cuda", "xpu", "npu", "tpu"):
-        module = getattr(torch, device, None)
-        seed_all = getattr(module, "manual_seed_all", None)
-        if seed_all is not None and _is_available(module):
+        seed_all = getattr(getattr(torch, device, None), "manual_seed_all", None)
+        if seed_all is not None and _is_available(torch, device):
             seed_all(seed)
 
 
-def _is_available(module):
-    is_available = getattr(module, "is_available", None)
-    return is_available is None or is_available()
+def _is_available(torch, device):
+    """Not every backend lets others ask its module."""
+    try:
+        return is_accelerator(torch, device) or getattr(torch, device).is_available()
+    except (AttributeError, RuntimeError):
+        return False
 
 
 # ---- one script ----
