@@ -179,7 +179,7 @@ def _explained(op: str, shapes):
     except Exception as error:
         lines = " ".join(str(error).split())[:500]
         raise RuntimeError(
-            f"{op}: jax makes no program for the CPU of it for ({', '.join(shapes)}): {type(error).__name__}: {lines}"
+            f"{op}: jax can make no program for the CPU from it, for ({', '.join(shapes)}): {type(error).__name__}: {lines}"
         ) from error
 
 
