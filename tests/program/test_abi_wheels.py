@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -59,3 +60,52 @@ def test_wheel(wheel, checker, run, environment):
                     answer = want.get("right", want["reference"])
                     got = abi_answers.findings(files[file["path"]], check)
                     assert abi_answers.same(got, answer), (file["path"], check, argument, got[:9], answer)
+
+
+# ---- agreement with auditwheel and abi3audit, from the environment of the benchmarks ----
+
+PEERS = ROOT / "build" / "bench-venv" / "bin"
+# auditwheel also reads what a library finds on this machine: torchcodec's answer depends on the ffmpeg that is installed.
+LINUX = [wheel["wheel"] for wheel in WHEELS if "manylinux" in wheel["wheel"] and "torchcodec" not in wheel["wheel"]]
+ABI3 = [wheel["wheel"] for wheel in WHEELS if "-abi3-" in wheel["wheel"]]
+
+
+def needs(peer: str) -> pathlib.Path:
+    if not (PEERS / peer).is_file():
+        pytest.skip(f"no {peer} in build/bench-venv: ./run test --full makes it")
+    return PEERS / peer
+
+
+def checked(run, checker, wheel: str, *options) -> list[dict]:
+    path = pathlib.Path(FOLDER) / wheel
+    if not path.is_file():
+        fetch(path.parent, wheel)
+    return json.loads(run(checker, "--json", *options, path, check=False).stdout)["files"]
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("wheel", LINUX, ids=lambda wheel: wheel[:60])
+def test_agrees_with_auditwheel(wheel, checker, run):
+    """The lowest policy that the symbol versions of all libraries allow."""
+    floors = [file["floors"]["manylinux"] for file in checked(run, checker, wheel) if file["format"]]
+    shown = subprocess.run([needs("auditwheel"), "show", pathlib.Path(FOLDER) / wheel], capture_output=True, text=True)
+    words = " ".join(shown.stdout.split())
+    if shown.returncode != 0:
+        pytest.skip(f"auditwheel does not take it: {shown.stderr.strip()[-100:]}")
+    found = re.findall(r'constrains the platform tag to "([^"]+)"', words) or re.findall(r'platform tag: "([^"]+)"', words)
+    ours = max(floors, key=lambda floor: [int(number) for number in floor.split("_")[1:]])
+    assert found[0].startswith(ours + "_"), (ours, words)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("wheel", ABI3, ids=lambda wheel: wheel[:60])
+def test_agrees_with_abi3audit(wheel, checker, run, tmp_path):
+    floor = wheel.split("-")[2].removeprefix("cp3")
+    findings = [finding for file in checked(run, checker, wheel, "--python-abi", f"3.{floor}")
+                for finding in file["findings"] if finding["check"] == "python" and finding["severity"] == "error"]
+    report = tmp_path / "report.json"
+    subprocess.run([needs("abi3audit"), "--report", "--output", report, pathlib.Path(FOLDER) / wheel], capture_output=True,
+                   env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)}, timeout=300)
+    objects = next(iter(json.loads(report.read_text())["specs"].values()))["wheel"]
+    wrong = [one for one in objects if not one["result"]["is_abi3"] or not one["result"]["is_abi3_baseline_compatible"]]
+    assert objects and bool(wrong) == bool(findings), (wrong, findings)

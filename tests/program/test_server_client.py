@@ -281,6 +281,7 @@ def publish_demo(hub):
         assert answer.status == 200, answer.body
 
 
+@pytest.mark.full  # needs the released package
 def test_released_package_loads_by_name_version_and_lock(start_hub, environment, root, tmp_path):
     python = pathlib.Path(os.environ.get("KERNELS_PEER_PYTHON", root / "build" / "bench-venv" / "bin" / "python"))
     if not python.exists():
