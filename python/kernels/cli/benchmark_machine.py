@@ -102,8 +102,12 @@ def _device_facts(backend, torch):
 
 def _name(torch, device):
     """torch.<device>.get_device_name(0), or N/A: a name is not worth a failed benchmark."""
+    import warnings
+
     try:
-        return str(getattr(torch, device).get_device_name(0))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that a function is experimental is no news for who reads results
+            return str(getattr(torch, device).get_device_name(0))
     except Exception:
         return _tpu_name() if device == "tpu" else UNKNOWN
 
