@@ -3,20 +3,13 @@
 #include "cli/kernels_commands.h"
 
 static const kernels_command *const commands[] = {
-    &kernels_command_check,
-    &kernels_command_download,
-    &kernels_command_info,
-    &kernels_command_inspect,
-    &kernels_command_versions,
-    &kernels_command_lock,
-    &kernels_command_benchmark,
-    &kernels_command_cache,
-    &kernels_command_run,
-    &kernels_command_mirror,
-    &kernels_command_serve,
-    &kernels_command_completions,
-    &kernels_command_man,
-    NULL,
+    &kernels_command_check,     &kernels_command_download,
+    &kernels_command_info,      &kernels_command_inspect,
+    &kernels_command_versions,  &kernels_command_lock,
+    &kernels_command_benchmark, &kernels_command_cache,
+    &kernels_command_run,       &kernels_command_mirror,
+    &kernels_command_serve,     &kernels_command_completions,
+    &kernels_command_man,       NULL,
 };
 
 static const char environment[] = "KERNELS_CACHE  Folder of the cache (default: that of the Hub's tools).\n"

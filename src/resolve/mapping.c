@@ -235,10 +235,10 @@ kernels_status kernels_layer_mapping_find(kernels_layer_mapping *mapping, const 
     const kernels_layer_choice *chosen = NULL;
     kernels_layer_table *table = current_table(mapping);
     *answer = (kernels_layer_answer){.result = choose(table, query, &choices)};
-    if (answer->result == KERNELS_LAYER_FOUND) {
+    if (choices != NULL) {
         answer->result = choose_mode(choices, query->mode, &chosen);
     }
-    if (answer->result == KERNELS_LAYER_FOUND) {
+    if (chosen != NULL) {
         answer->repository = chosen->repository;
         answer->mode = chosen->mode;
         if (mapping->repositories.retain != NULL) {
