@@ -183,6 +183,27 @@ typedef struct load_arguments {
     const char **items; /* of options.trusted */
 } load_arguments;
 
+/* For "O&": the text of a repository id, of the exception of the Hub's own client when it is none. */
+static int read_repository(PyObject *value, void *target) {
+    if (!PyUnicode_Check(value)) {
+        PyErr_Format(PyExc_TypeError, "a repository id must be a str, not %R", (PyObject *)Py_TYPE(value));
+        return 0;
+    }
+    Py_ssize_t length;
+    const char *text = PyUnicode_AsUTF8AndSize(value, &length);
+    kernels_error error = KERNELS_ERROR_INIT;
+    if (text && kernels_repository_id_check((kernels_view){text, (size_t)length}, &error) != KERNELS_OK) {
+        PyObject *module = PyImport_ImportModule("kernels.errors");
+        PyObject *class = module ? PyObject_GetAttrString(module, "HFValidationError") : NULL;
+        kernels_python_raise_as(class ? class : PyExc_ValueError, &error);
+        Py_XDECREF(class);
+        Py_XDECREF(module);
+        return 0;
+    }
+    *(const char **)target = text;
+    return text ? 1 : 0;
+}
+
 /* None, or an integer from 0 on. */
 static bool read_version(PyObject *version, kernels_load_options *options) {
     if (version && version != Py_None) {
@@ -422,9 +443,9 @@ static PyObject *context_find(PyObject *object, PyObject *arguments, PyObject *k
     const char *repo_id;
     PyObject *version = NULL, *trust = NULL;
     int cache_only = 0, hint = 1;
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "s|$OzzzpOp:find", names, &repo_id, &version,
-                                     &wanted.options.revision, &wanted.options.commit, &wanted.options.backend,
-                                     &cache_only, &trust, &hint)) {
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O&|$OzzzpOp:find", names, read_repository, &repo_id,
+                                     &version, &wanted.options.revision, &wanted.options.commit,
+                                     &wanted.options.backend, &cache_only, &trust, &hint)) {
         return NULL;
     }
     wanted.options.cache_only = cache_only != 0;
@@ -481,8 +502,8 @@ static PyObject *context_install(PyObject *object, PyObject *arguments, PyObject
     load_arguments wanted = {.options.for_python = true};
     const char *repo_id, *commit, *ref = NULL;
     PyObject *variant, *trust = Py_True;
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "ssO&|$zO:install", names, &repo_id, &commit,
-                                     PyUnicode_FSConverter, &variant, &ref, &trust)) {
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O&sO&|$zO:install", names, read_repository, &repo_id,
+                                     &commit, PyUnicode_FSConverter, &variant, &ref, &trust)) {
         return NULL;
     }
     const char *name = PyBytes_AsString(variant);
@@ -505,7 +526,8 @@ static PyObject *context_install_all(PyObject *object, PyObject *arguments, PyOb
     context_object *self = (context_object *)object;
     const kernels_load_options options = {.for_python = true, .trust_remote_code = true};
     const char *repo_id, *commit, *ref = NULL;
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "ss|$z:install_all", names, &repo_id, &commit, &ref) ||
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O&s|$z:install_all", names, read_repository, &repo_id,
+                                     &commit, &ref) ||
         !enter(self)) {
         return NULL;
     }
@@ -520,7 +542,8 @@ static PyObject *context_install_folder(PyObject *object, PyObject *arguments) {
     context_object *self = (context_object *)object;
     const kernels_load_options options = {.for_python = true};
     const char *repo_id, *commit, *folder;
-    if (!PyArg_ParseTuple(arguments, "sss:install_folder", &repo_id, &commit, &folder) || !enter(self)) {
+    if (!PyArg_ParseTuple(arguments, "O&ss:install_folder", read_repository, &repo_id, &commit, &folder) ||
+        !enter(self)) {
         return NULL;
     }
     char *path = NULL;
@@ -569,7 +592,8 @@ static PyObject *context_versions(PyObject *object, PyObject *arguments, PyObjec
     context_object *self = (context_object *)object;
     const char *repo_id;
     int cache_only = 0;
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "s|$p:versions", names, &repo_id, &cache_only) ||
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O&|$p:versions", names, read_repository, &repo_id,
+                                     &cache_only) ||
         !enter(self)) {
         return NULL;
     }
@@ -593,8 +617,8 @@ static PyObject *context_commit(PyObject *object, PyObject *arguments, PyObject 
     const char *repo_id;
     PyObject *version = NULL;
     int cache_only = 0;
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "s|$Ozp:commit", names, &repo_id, &version, &options.revision,
-                                     &cache_only) ||
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O&|$Ozp:commit", names, read_repository, &repo_id, &version,
+                                     &options.revision, &cache_only) ||
         !read_version(version, &options) || !enter(self)) {
         return NULL;
     }
@@ -613,8 +637,8 @@ static PyObject *context_variant_names(PyObject *object, PyObject *arguments, Py
     context_object *self = (context_object *)object;
     const char *repo_id, *commit;
     int cache_only = 0;
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "ss|$p:variant_names", names, &repo_id, &commit,
-                                     &cache_only) ||
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O&s|$p:variant_names", names, read_repository, &repo_id,
+                                     &commit, &cache_only) ||
         !enter(self)) {
         return NULL;
     }
@@ -641,7 +665,8 @@ static PyObject *context_check_trust(PyObject *object, PyObject *arguments, PyOb
     load_arguments wanted = {.options.for_python = true};
     const char *repo_id;
     PyObject *trust = NULL, *result = NULL;
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "s|$O:check_trust", names, &repo_id, &trust)) {
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O&|$O:check_trust", names, read_repository, &repo_id,
+                                     &trust)) {
         return NULL;
     }
     if (read_trust(trust, &wanted) && enter(self)) {
@@ -660,7 +685,8 @@ static PyObject *context_check_trust(PyObject *object, PyObject *arguments, PyOb
 static bool read_dependency(PyObject *item, kernels_dependency *dependency) {
     PyObject *version;
     *dependency = (kernels_dependency){.repo_id = NULL};
-    if (!PyTuple_Check(item) || !PyArg_ParseTuple(item, "sOz", &dependency->repo_id, &version, &dependency->revision)) {
+    if (!PyTuple_Check(item) ||
+        !PyArg_ParseTuple(item, "O&Oz", read_repository, &dependency->repo_id, &version, &dependency->revision)) {
         if (!PyErr_Occurred()) {
             PyErr_Format(PyExc_TypeError, "expected (repository, version, revision), given %R", item);
         }

@@ -48,7 +48,7 @@ class HubApi:
     def __init__(self, user_agent: str | dict | None = None, endpoint: str | None = None, token: str | None = None):
         if isinstance(user_agent, dict):
             user_agent = "; ".join(f"{key}/{value}" for key, value in user_agent.items())
-        self.user_agent = user_agent or None
+        self.user_agent = user_agent if user_agent and isinstance(user_agent, str) else None  # the release passes over others
         self.endpoint = endpoint
         self.token = token
         self._made: dict = {}  # (process, cache_only) -> context

@@ -5,6 +5,7 @@ import importlib.util
 import os
 import sys
 import threading
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
@@ -28,9 +29,9 @@ class LoadedKernel:
 
 _loaded_kernels: dict[str, LoadedKernel] = {}  # by the real path of the variant, in the order of loading
 _owners: dict[str, ModuleType] = {}  # id -> the module that this file put into sys.modules last
-_loading: dict[str, str] = {}  # id -> path that is being imported by the thread that holds the lock of the id
-_locks: dict[str, threading.RLock] = {}  # one an id
-_locks_guard = threading.Lock()
+_importing: dict[str, int] = {}  # id -> thread that imports a kernel of it
+_waiting: dict[int, str] = {}  # thread -> id that it waits for
+_turn = threading.Condition()  # for these two
 
 
 def get_loaded_kernels() -> list[LoadedKernel]:
@@ -50,7 +51,7 @@ def _import_from_path(
     loaded = _loaded_kernels.get(key)
     if loaded is None:
         metadata = Metadata.read_from_file(Path(variant_path) / "metadata.json")
-        with _lock_of(metadata.id):
+        with _alone(metadata):
             loaded = _loaded_kernels.get(key)
             if loaded is None:
                 module = _load(Path(variant_path), metadata, key, deps, repo_info)
@@ -58,21 +59,57 @@ def _import_from_path(
     return loaded.module
 
 
-def _lock_of(module_id: str) -> threading.RLock:
-    """Re-entrant, since a kernel may load others while it is imported."""
-    with _locks_guard:
-        return _locks.setdefault(module_id, threading.RLock())
+@contextmanager
+def _alone(metadata: Metadata):
+    """One thread at a time imports kernels of an id. ImportError when it would wait for itself."""
+    name, thread = metadata.id, threading.get_ident()
+    with _turn:
+        while name in _importing:
+            if _waits_for(name, thread):
+                raise ImportError(f"Kernel '{metadata.name}' loads itself while it is being imported", name=name)
+            _waiting[thread] = name
+            try:
+                _turn.wait()
+            finally:
+                del _waiting[thread]
+        _importing[name] = thread
+    try:
+        yield
+    finally:
+        with _turn:
+            del _importing[name]
+            _turn.notify_all()
+
+
+def _waits_for(name: str, thread: int) -> bool:
+    """Does the import of an id end only after something that this thread does, since it imports it or holds up one that does?"""
+    holder = _importing.get(name)
+    while holder is not None and holder != thread:
+        holder = _importing.get(_waiting.get(holder, ""))
+    return holder == thread
+
+
+def _after_fork() -> None:
+    """Other threads, and with them what they were importing, are not in the child."""
+    global _turn
+    thread = threading.get_ident()
+    for name in [name for name, holder in _importing.items() if holder != thread]:
+        del _importing[name]
+        _take_out(name)
+    _waiting.clear()
+    _turn = threading.Condition()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def _load(variant_path, metadata, key, deps, repo_info) -> ModuleType:
-    """Runs with the lock of the id held."""
+    """Runs while no other thread imports a kernel of this id."""
     name = metadata.id
-    if name in _loading:
-        raise ImportError(f"Kernel '{metadata.name}' loads itself while it is being imported", name=name)
     file = _find_init(variant_path, metadata)
     _check_id(metadata, key)
     replaced = _take_out(name) if name in sys.modules else {}  # of another folder with the same id
-    _loading[name] = key
     try:
         with use_kernel_deps(deps), _simulate.importing(str(metadata.backend.backend_type)):
             module = _execute(name, file)
@@ -83,8 +120,6 @@ def _load(variant_path, metadata, key, deps, repo_info) -> ModuleType:
         if better is error:
             raise
         raise better from error
-    finally:
-        del _loading[name]
     _owners[name] = module
     return module
 

@@ -262,6 +262,58 @@ assert len(get_loaded_kernels()) == 1
 """)
 
 
+def test_two_threads_that_load_what_the_other_loads(python, variant, tmp_path):
+    """A circle that no single thread sees: an error, as in one thread, and no wait for ever."""
+    for name, other in (("one", "two"), ("two", "one")):
+        variant({"__init__.py": "import kernels, time\ntime.sleep(0.5)\n"
+                                f"kernels.get_local_kernel({str(tmp_path / other / 'torch-cpu')!r})\n"}, name, id=f"_{name}")
+    python("-c", f"""
+import os, sys, threading
+from pathlib import Path
+from kernels.importer import _import_from_path, get_loaded_kernels
+found = []
+def work(name):
+    try:
+        _import_from_path(Path({str(tmp_path)!r}, name, "torch-cpu"), {{}})
+    except ImportError as error:
+        found.append("loads itself" in str(error))
+threads = [threading.Thread(target=work, args=(name,), daemon=True) for name in ("one", "two")]
+[thread.start() for thread in threads]
+[thread.join(60) for thread in threads]
+if found != [True, True]:
+    os._exit(1)
+assert not get_loaded_kernels() and not {{"_one", "_two"}} & set(sys.modules)
+""")
+
+
+def test_fork_while_another_thread_imports(python, variant):
+    path = variant({"__init__.py": "import builtins, time\nbuiltins.started.set()\ntime.sleep(2)\nX = 1"})
+    python("-c", f"""
+import builtins, os, signal, threading
+from pathlib import Path
+from kernels.importer import _import_from_path
+builtins.started = threading.Event()
+path = Path({str(path)!r})
+thread = threading.Thread(target=_import_from_path, args=(path, {{}}))
+thread.start()
+builtins.started.wait()
+child = os.fork()
+if child == 0:
+    signal.alarm(60)
+    os._exit(0 if _import_from_path(path, {{}}).X == 1 else 1)
+assert os.waitpid(child, 0)[1] == 0
+thread.join()
+""")
+
+
+def test_fork_by_the_kernel_itself(python, variant):
+    other = variant({"__init__.py": "X = 1"}, "other", id="_other")
+    path = variant({"__init__.py": "import os, signal, kernels\nchild = os.fork()\nif child == 0:\n    signal.alarm(60)\n"
+                                   f"    kernels.get_local_kernel({str(other)!r})\nelse:\n    CODE = os.waitpid(child, 0)[1]"})
+    done = python("-c", load(path, "print(error, 'CODE' in vars(module))"))
+    assert sorted(done.stdout.splitlines()) == ["None False", "None True"]
+
+
 def test_dependencies_are_seen_while_importing(python, variant):
     code = "import threading\nfrom kernels import get_kernel_dep\nDEP = get_kernel_dep('a/b')\n" \
            "def elsewhere():\n    try:\n        get_kernel_dep('a/b')\n    except RuntimeError:\n        OTHER.append(1)\n" \

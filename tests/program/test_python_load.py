@@ -451,6 +451,31 @@ class Foreign:
     endpoint, token, user_agent = "http://127.0.0.1:1", None, "a/b"
 foreign = hf_hub._as_api(Foreign())
 assert foreign.context().endpoint == "http://127.0.0.1:1" and foreign.user_agent == "a/b"
+assert hf_hub._get_hf_api(["a"]).user_agent is None is hf_hub._get_hf_api(5).user_agent
+""")
+
+
+def test_texts_that_are_no_repository_id(on_hub):
+    """The class that huggingface_hub raises, whoever is asked, before a request."""
+    on_hub("""
+from kernels.errors import HFValidationError
+from kernels.hf_hub import _check_trust_remote_code
+from kernels.install import install_kernel_all_variants
+from kernels.locking import lock_kernel_tree
+from kernels.hf_hub import _get_hf_api
+from kernels._rust import KernelDependency, KernelVersion
+def lock(name, version):
+    lock_kernel_tree(KernelDependency(name, KernelVersion.Version(version)), api=_get_hf_api())
+for name in ("", "../x", "a--b/c", "a/b/c", "good/leaf\\n", "good/leaf\\0", "good/leaf.git", "https://a/b", "x" * 97):
+    for call in (kernels.get_kernel, kernels.has_kernel, kernels.install_kernel, kernels.get_kernel_variants,
+                 install_kernel_all_variants, lock, lambda name, version: _check_trust_remote_code(name, False, False)):
+        try:
+            call(name, version=1)
+        except HFValidationError as error:
+            assert isinstance(error, ValueError) and "no repository id" in str(error) and "\\n" not in str(error), error
+        else:
+            raise AssertionError((name, call))
+assert _get_hf_api().context().requests == 0
 """)
 
 
