@@ -153,14 +153,32 @@ def bench_formats(runs: int, env: dict[str, str]) -> list[dict]:
     return results
 
 
-def bench_layers(runs: int, env: dict[str, str]) -> list[dict]:
-    """kernelize in the locked torch environment, with our package and with the peer's before it on the path."""
+def torch_python(env: dict[str, str]) -> pathlib.Path:
+    """Interpreter of the locked torch environment."""
     fetched = subprocess.run([BUILDER, "env", "fetch", "torch-tpu", "--accept-licence", "libtpu", "--accept-licence",
                               "nvidia-cuda-runtime"], text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE, env={**env, "KERNEL_BUILDER_STORE": str(STORE)})
     if fetched.returncode != 0:
         raise Missing(fetched.stderr.strip())
-    python = pathlib.Path(fetched.stdout.split()[-1]) / "bin" / "python"
+    return pathlib.Path(fetched.stdout.split()[-1]) / "bin" / "python"
+
+
+def bench_simulate(runs: int, env: dict[str, str]) -> list[dict]:
+    """An op on CPU tensors beside the same program given to the plugin; relu-tpu was built for the first result."""
+    plugin = next(jax_environment().rglob("xla_cpu_pjrt.so"))
+    done = subprocess.run([torch_python(env), ROOT / "bench" / "simulate.py", RELU / "result", str(300 * runs)], text=True,
+                          env={**env, "PYTHONPATH": str(RELEASE / "python"), "PJRT_NAMES_AND_LIBRARY_PATHS": f"cpu:{plugin}",
+                               "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if done.returncode != 0:
+        raise Missing(f"bench/simulate.py failed:\n{done.stderr}")
+    rows = [line.split() for line in done.stdout.splitlines()]
+    return [compare(f"simulated op relu({shape}), against the plugin (at most 3 times its time)", "s", float(op), float(raw), 0.34)
+            | {"ratio": round(float(raw) / float(op), 2)} for shape, op, raw in rows]
+
+
+def bench_layers(runs: int, env: dict[str, str]) -> list[dict]:
+    """kernelize in the locked torch environment, with our package and with the peer's before it on the path."""
+    python = torch_python(env)
     peer_packages = next((PEER.parent.parent / "lib").glob("python3.*/site-packages"))
     sides = []
     for packages in (RELEASE / "python", peer_packages):
@@ -226,7 +244,7 @@ def main() -> int:
     try:
         results = (bench_help(runs, env) + bench_formats(runs, env) + bench_python(runs, env) + bench_layers(runs, env) +
                    bench_hub(runs, env) + bench_abi(runs, env) + bench_first_result(runs, env) +
-                   bench_serve(arguments.serve_seconds))
+                   bench_simulate(runs, env) + bench_serve(arguments.serve_seconds))
     except (Missing, subprocess.CalledProcessError, OSError) as error:
         print(f"bench: {error}", file=sys.stderr)
         return 1

@@ -3,8 +3,8 @@
 """The main job end to end, with real parts, on this machine alone (./run demo).
 
 Two TPU kernels are exported and checked without a TPU, published to a hub started here, found by name, verified, loaded
-and called from C and from Python, and imported with torch and torch_tpu; then the hub is stopped and all of it works again
-from the cache. Each step is printed with its time; build/demo.json holds the same. Exit 0 only if every check held.
+and called from C and from Python, imported with torch and torch_tpu, and used by a model of transformers on a simulated TPU; then
+the hub is stopped and all of it works again from the cache. Each step is printed with its time; build/demo.json holds the same. Exit 0 only if every check held.
 
     demo.py --accept-licence libtpu --accept-licence nvidia-cuda-runtime
     demo.py --light --accept-licence libtpu
@@ -14,6 +14,7 @@ runtime, without which torch is not imported, are accepted only by these flags; 
 """
 import argparse
 import contextlib
+import hashlib
 import json
 import os
 import pathlib
@@ -109,7 +110,7 @@ class Demo:
         self.light = light
         self.steps: list[dict] = []
         self.hub: subprocess.Popen | None = None
-        self.skipped = ["import check and get_kernel: they need torch, which --light leaves out"] if light else []
+        self.skipped = ["import check, get_kernel and transformers: they need torch, which --light leaves out"] if light else []
         self.environment = {
             "PATH": os.environ["PATH"],
             "LANG": "C.UTF-8",
@@ -285,6 +286,24 @@ class Demo:
             for line in self.run(self.torch_python, "-c", TORCH_PART, env=more).splitlines():
                 note(line)
 
+    def simulate(self):
+        """What a user of transformers does on a laptop. The packages are kept for the next run."""
+        requirements = ROOT / "tests" / "transformers-requirements.txt"
+        folder = BUILD / "transformers" / hashlib.sha256(requirements.read_bytes()).hexdigest()[:16]
+        with self.step("transformers: install it beside torch") as note:
+            if not folder.is_dir():
+                scratch = folder.with_name(f"{folder.name}.{os.getpid()}")
+                shutil.rmtree(scratch, ignore_errors=True)
+                self.run(self.torch_python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-deps", "--target",
+                         scratch, "-r", requirements)
+                scratch.rename(folder)
+            note(next(line for line in requirements.read_text().splitlines() if line.startswith("transformers==")))
+        with self.step("transformers: a Llama whose norms are the TPU kernel, simulated on the CPU") as note:
+            more = {"PYTHONPATH": os.pathsep.join([str(WORK / "torch-packages"), str(folder)]), "PYTHONWARNINGS": "ignore",
+                    "TPU_LOG_DIR": str(WORK / "tpu_logs"), **self.plugin}
+            for line in self.run(self.torch_python, ROOT / "examples" / "python" / "llama_tpu.py", env=more).splitlines():
+                note(line)
+
     @property
     def plugin(self) -> dict[str, str]:
         """The XLA CPU plugin of the jax environment takes the place of a TPU; a TPU host needs no setting."""
@@ -310,6 +329,7 @@ class Demo:
         if not self.light:
             self.install_torch_python()
             self.call_torch("torch: kernels.get_kernel, op and layer")
+            self.simulate()
         with self.step("stop the hub") as note:
             check(self.stop_hub() == 0, "the hub did not stop cleanly: build/demo/hub.log")
             note("from here on HF_HUB_OFFLINE=1")
