@@ -13,9 +13,11 @@ import pytest
 
 import hub_api
 import python_child
+from hub_fixtures import cache_files
 from scenario_hub import ScenarioHub
 from test_hub_replay import SCENARIOS as REPLAYED
 from test_hub_replay import Server
+from test_kernels_cli import add_torch
 
 NOWHERE = "http://127.0.0.1:9"
 
@@ -191,6 +193,47 @@ def test_recorded_calls(python, data, tmp_path):
         server.server_close()
     print(f"loader/http: {count} calls")
     assert count >= 30
+
+
+def recorded_environment(home, server):
+    return {"HF_HOME": str(home), "HF_ENDPOINT": server.fill("{ENDPOINT}")}
+
+
+@pytest.mark.parametrize("name, step", [("older_get_kernel", 0), ("older_redirect", 1)])
+def test_calls_of_older_releases(python, data, tmp_path, name, step):
+    """The files that these put into the cache; a redirect is not followed, its file not asked for."""
+    scenario = json.loads((data / "loader" / "http" / f"{name}.json").read_text())
+    wanted = scenario["steps"][step]
+    server = Server(scenario)
+    server.begin(wanted)
+    home = tmp_path / "huggingface"
+    found = json.loads(python("-c", RECORDED, wanted["call"], env=recorded_environment(home, server)).stdout)
+    assert found.get("result") == json.loads(json.dumps(wanted["result"]).replace("{HF_HOME}", str(home))), found
+    check_log(name, wanted.get("log", []), found["log"])
+    assert server.unexpected == [] and not [path for _, path, _ in server.seen if "kernel-status" in path]
+    cached = cache_files(home / "hub")
+    for path, kind, content in wanted.get("hub_cache_after", []):
+        if "/blobs/" in path or "/snapshots/" in path:
+            assert path in cached, path
+            assert kind != "link" or cached[path] == f"-> {content}", path
+    server.shutdown()
+    server.server_close()
+
+
+def test_recorded_command_lines(programs, run, environment, data, tmp_path):
+    """`kernels versions` and `kernels info` on a machine that has the backend cpu alone."""
+    scenario = json.loads((data / "loader" / "http" / "cli_versions_info_verify.json").read_text())
+    steps = [step for step in scenario["steps"] if "verify-signature" not in step["call"]]
+    server = Server(scenario)
+    env = {**environment, **recorded_environment(tmp_path / "huggingface", server), "VIRTUAL_ENV": add_torch(tmp_path, "cpu")}
+    for step in steps:  # `info` asks for metadata.json of the first variant, the release for that of any
+        server.begin({"requests": [request for one in scenario["steps"] for request in one["requests"]]})
+        words = json.loads(re.search(r"sys.argv=(.*)", step["call"])[1].replace("'", '"'))[1:]
+        assert run(programs.kernels, *words, env=env).stdout == step["stdout"], words
+        assert server.unexpected == [], words
+    server.shutdown()
+    server.server_close()
+    assert len(steps) == 3
 
 
 RECORDED = """
