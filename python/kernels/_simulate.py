@@ -52,6 +52,11 @@ def describe(facts: dict) -> dict:
     return facts
 
 
+def provides(module: str, backend: str) -> bool:
+    """Is there a stand-in for this module while kernels of this backend are imported?"""
+    return backend == simulated() and module in ("torch_tpu", "jax", "libtpu")
+
+
 @contextmanager
 def importing(backend: str):
     """Around the import of a kernel made for this backend: what it imports is there, be it as a stand-in."""

@@ -5,7 +5,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from kernels import _native
+from kernels import _native, _simulate
 from kernels._machine import find_spec
 from kernels._rust import Metadata
 from kernels.backends import Backend, _backend
@@ -43,7 +43,9 @@ def validate_dependencies(kernel_module_name: str, dependencies: list[str], back
         if info is None:
             raise ValueError(f"Kernel module `{kernel_module_name}` uses unsupported kernel dependency: {name}")
         for package in info.python:
-            if package.import_name is not None and find_spec(package.import_name) is None:
+            if package.import_name is None or _simulate.provides(package.import_name, backend.name):
+                continue
+            if find_spec(package.import_name) is None:
                 raise ImportError(
                     f"Kernel module `{kernel_module_name}` requires Python dependency `{package.pkg}`. "
                     f"Please install with: pip install {package.pkg}"

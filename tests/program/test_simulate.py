@@ -65,6 +65,17 @@ for call in (lambda: kernels.simulate("cuda"), lambda: kernels.simulate("tpu"), 
     assert said[2] == "ValueError KERNELS_SIMULATE: expected tpu, given 'gpu'"
 
 
+def test_what_a_kernel_lists_may_be_a_stand_in(python):
+    ask = """
+from kernels.backends import TPU
+from kernels.python_deps import validate_dependencies
+try:
+    print(validate_dependencies("k", ["torch_tpu"], TPU()))
+except Exception as error:
+    print(type(error).__name__)"""
+    assert python(ask) == "ImportError" and python(ask, KERNELS_SIMULATE="tpu") == "None"
+
+
 def test_none_counts_more_than_the_variable(python):
     assert python("import kernels\nkernels.simulate(None)" + ASK, KERNELS_SIMULATE="tpu") == python(ASK)
 
