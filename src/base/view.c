@@ -185,3 +185,7 @@ bool kernels_view_is_utf8(kernels_view text) {
     }
     return true;
 }
+
+int kernels_compare_texts(const void *left, const void *right) {
+    return strcmp(*(const char *const *)left, *(const char *const *)right);
+}

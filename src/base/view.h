@@ -26,6 +26,9 @@ bool kernels_view_split(kernels_view *rest, char separator, kernels_view *piece)
 bool kernels_view_to_u64(kernels_view text, uint64_t *value);
 bool kernels_view_is_hex(kernels_view text, size_t digits); /* exactly that many hex digits */
 
+/* Orders arrays of texts (const char *) by bytes, for qsort and bsearch. */
+int kernels_compare_texts(const void *left, const void *right);
+
 /* UTF-8 (RFC 3629: no surrogates, no overlong forms). */
 bool kernels_view_is_utf8(kernels_view text);
 

@@ -39,23 +39,18 @@ bool kernels_report_is_publishable(const kernels_build_report *report) {
 static void print_variant(kernels_json_writer *json, const kernels_variant_report *variant) {
     static const char *const outcomes[] = {"passed", "skipped"};
     kernels_json_begin_object(json);
-    kernels_json_key(json, "name");
-    kernels_json_text(json, variant->name);
+    kernels_json_member_text(json, "name", variant->name);
     kernels_json_key(json, "checks");
     kernels_json_begin_array(json);
     for (size_t i = 0; i < variant->check_count; i++) {
         kernels_json_begin_object(json);
-        kernels_json_key(json, "name");
-        kernels_json_text(json, variant->checks[i].name);
-        kernels_json_key(json, "status");
-        kernels_json_text(json, outcomes[variant->checks[i].outcome]);
-        kernels_json_key(json, "detail");
-        kernels_json_text(json, variant->checks[i].detail);
+        kernels_json_member_text(json, "name", variant->checks[i].name);
+        kernels_json_member_text(json, "status", outcomes[variant->checks[i].outcome]);
+        kernels_json_member_text(json, "detail", variant->checks[i].detail);
         kernels_json_end_object(json);
     }
     kernels_json_end_array(json);
-    kernels_json_key(json, "publishable");
-    kernels_json_boolean(json, variant->reason_count == 0);
+    kernels_json_member_boolean(json, "publishable", variant->reason_count == 0);
     kernels_json_key(json, "reasons");
     kernels_json_begin_array(json);
     for (size_t i = 0; i < variant->reason_count; i++) {
@@ -69,20 +64,13 @@ void kernels_report_print(const kernels_build_report *report, kernels_buffer *ou
     kernels_json_writer json;
     kernels_json_writer_init(&json, out, 2, false);
     kernels_json_begin_object(&json);
-    kernels_json_key(&json, "format");
-    kernels_json_unsigned(&json, REPORT_FORMAT);
-    kernels_json_key(&json, "kernel");
-    kernels_json_text(&json, report->kernel);
-    kernels_json_key(&json, "version");
-    kernels_json_unsigned(&json, report->version);
-    kernels_json_key(&json, "unique-id");
-    kernels_json_text(&json, report->unique_id);
-    kernels_json_key(&json, "source");
-    kernels_json_text(&json, report->source_digest);
-    kernels_json_key(&json, "bundle");
-    kernels_json_text(&json, report->bundle_digest);
-    kernels_json_key(&json, "publishable");
-    kernels_json_boolean(&json, kernels_report_is_publishable(report));
+    kernels_json_member_unsigned(&json, "format", REPORT_FORMAT);
+    kernels_json_member_text(&json, "kernel", report->kernel);
+    kernels_json_member_unsigned(&json, "version", report->version);
+    kernels_json_member_text(&json, "unique-id", report->unique_id);
+    kernels_json_member_text(&json, "source", report->source_digest);
+    kernels_json_member_text(&json, "bundle", report->bundle_digest);
+    kernels_json_member_boolean(&json, "publishable", kernels_report_is_publishable(report));
     kernels_json_key(&json, "variants");
     kernels_json_begin_array(&json);
     for (size_t i = 0; i < report->variant_count; i++) {

@@ -49,14 +49,12 @@ static void write_source(kernels_json_writer *writer, const char *key, const ker
     if (text.failure != KERNELS_OK) {
         writer->out->failure = text.failure;
     }
-    kernels_json_key(writer, key);
-    kernels_json_string(writer, kernels_buffer_view(&text));
+    kernels_json_member_view(writer, key, kernels_buffer_view(&text));
 }
 
 static void write_function(kernels_json_writer *writer, const kernels_aot_function *function) {
     kernels_json_begin_object(writer);
-    kernels_json_key(writer, "name");
-    kernels_json_text(writer, function->name);
+    kernels_json_member_text(writer, "name", function->name);
     write_source(writer, "source", &function->source);
     write_source(writer, "reference", &function->reference);
     kernels_json_key(writer, "platforms");
@@ -79,10 +77,8 @@ static kernels_status write_request(const kernels_tpu_exporter *exporter, kernel
     kernels_json_writer writer;
     kernels_json_writer_init(&writer, &text, 2, false);
     kernels_json_begin_object(&writer);
-    kernels_json_key(&writer, "source_dir");
-    kernels_json_text(&writer, source_dir);
-    kernels_json_key(&writer, "output_dir");
-    kernels_json_text(&writer, exporter->output_dir);
+    kernels_json_member_text(&writer, "source_dir", source_dir);
+    kernels_json_member_text(&writer, "output_dir", exporter->output_dir);
     kernels_json_key(&writer, "functions");
     kernels_json_begin_array(&writer);
     for (size_t i = 0; i < config->count; i++) {

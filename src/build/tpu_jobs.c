@@ -37,10 +37,8 @@ static void write_arrays(kernels_json_writer *writer, const char *key, const ker
             writer->out->failure = KERNELS_NO_MEMORY;
         }
         kernels_json_begin_object(writer);
-        kernels_json_key(writer, "shape");
-        kernels_json_text(writer, shape);
-        kernels_json_key(writer, "file");
-        kernels_json_text(writer, arrays[i].file);
+        kernels_json_member_text(writer, "shape", shape);
+        kernels_json_member_text(writer, "file", arrays[i].file);
         kernels_json_end_object(writer);
         kernels_string_free(shape);
     }
@@ -49,16 +47,12 @@ static void write_arrays(kernels_json_writer *writer, const char *key, const ker
 
 static void write_job(kernels_json_writer *writer, const kernels_tpu_job *job) {
     kernels_json_begin_object(writer);
-    kernels_json_key(writer, "program");
-    kernels_json_text(writer, job->program);
+    kernels_json_member_text(writer, "program", job->program);
     if (job->topology != NULL) {
-        kernels_json_key(writer, "topology");
-        kernels_json_text(writer, job->topology);
+        kernels_json_member_text(writer, "topology", job->topology);
     } else {
-        kernels_json_key(writer, "rtol");
-        kernels_json_double(writer, job->rtol);
-        kernels_json_key(writer, "atol");
-        kernels_json_double(writer, job->atol);
+        kernels_json_member_double(writer, "rtol", job->rtol);
+        kernels_json_member_double(writer, "atol", job->atol);
         write_arrays(writer, "inputs", job->inputs, job->input_count);
         write_arrays(writer, "outputs", job->outputs, job->output_count);
     }
@@ -70,10 +64,8 @@ static kernels_status write_request(const kernels_tpu_jobs_options *options, con
     kernels_json_writer writer;
     kernels_json_writer_init(&writer, text, 0, false);
     kernels_json_begin_object(&writer);
-    kernels_json_key(&writer, "plugin");
-    kernels_json_text(&writer, options->plugin);
-    kernels_json_key(&writer, "timeout");
-    kernels_json_unsigned(&writer, options->timeout_seconds);
+    kernels_json_member_text(&writer, "plugin", options->plugin);
+    kernels_json_member_unsigned(&writer, "timeout", options->timeout_seconds);
     kernels_json_key(&writer, "jobs");
     kernels_json_begin_array(&writer);
     for (size_t i = 0; i < count; i++) {

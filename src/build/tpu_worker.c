@@ -222,12 +222,9 @@ static void write_stats(kernels_json_writer *writer, const kernels_pjrt_stats *s
         kernels_json_key(writer, sizes[i].key);
         kernels_json_signed(writer, sizes[i].value);
     }
-    kernels_json_key(writer, "flops");
-    kernels_json_double(writer, stats->flops);
-    kernels_json_key(writer, "bytes_accessed");
-    kernels_json_double(writer, stats->bytes_accessed);
-    kernels_json_key(writer, "device_kind");
-    kernels_json_text(writer, stats->device_kind);
+    kernels_json_member_double(writer, "flops", stats->flops);
+    kernels_json_member_double(writer, "bytes_accessed", stats->bytes_accessed);
+    kernels_json_member_text(writer, "device_kind", stats->device_kind);
     kernels_json_end_object(writer);
 }
 
@@ -245,20 +242,15 @@ static kernels_status emit_end(const tpu_worker *worker, size_t index, double se
     kernels_json_writer writer;
     kernels_json_writer_init(&writer, &line, 0, true);
     kernels_json_begin_object(&writer);
-    kernels_json_key(&writer, "end");
-    kernels_json_unsigned(&writer, index);
-    kernels_json_key(&writer, "passed");
-    kernels_json_boolean(&writer, message == NULL);
-    kernels_json_key(&writer, "message");
-    kernels_json_text(&writer, message);
-    kernels_json_key(&writer, "seconds");
-    kernels_json_double(&writer, seconds);
+    kernels_json_member_unsigned(&writer, "end", index);
+    kernels_json_member_boolean(&writer, "passed", message == NULL);
+    kernels_json_member_text(&writer, "message", message);
+    kernels_json_member_double(&writer, "seconds", seconds);
     if (result->has_stats) {
         write_stats(&writer, &result->stats);
     }
     if (result->has_difference) {
-        kernels_json_key(&writer, "difference");
-        kernels_json_double(&writer, result->difference);
+        kernels_json_member_double(&writer, "difference", result->difference);
     }
     kernels_json_end_object(&writer);
     KERNELS_TRY(kernels_buffer_status(&line, error));

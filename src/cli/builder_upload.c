@@ -55,20 +55,15 @@ static void print_json(const kernels_publish_result *result, kernels_buffer *out
     kernels_json_text(&json, result->pull_request_count ? "pull_request_created"
                              : uploaded                 ? "uploaded"
                                                         : "no_changes");
-    kernels_json_key(&json, "repo_id");
-    kernels_json_text(&json, result->repo_id);
-    kernels_json_key(&json, "branch");
-    kernels_json_text(&json, result->branch);
-    kernels_json_key(&json, "url");
-    kernels_json_text(&json, uploaded ? result->url : NULL);
+    kernels_json_member_text(&json, "repo_id", result->repo_id);
+    kernels_json_member_text(&json, "branch", result->branch);
+    kernels_json_member_text(&json, "url", uploaded ? result->url : NULL);
     kernels_json_key(&json, "pull_requests");
     kernels_json_begin_array(&json);
     for (size_t i = 0; i < result->pull_request_count; i++) {
         kernels_json_begin_object(&json);
-        kernels_json_key(&json, "branch");
-        kernels_json_text(&json, result->pull_requests[i].branch);
-        kernels_json_key(&json, "url");
-        kernels_json_text(&json, result->pull_requests[i].url);
+        kernels_json_member_text(&json, "branch", result->pull_requests[i].branch);
+        kernels_json_member_text(&json, "url", result->pull_requests[i].url);
         kernels_json_end_object(&json);
     }
     kernels_json_end_array(&json);

@@ -70,10 +70,6 @@ static char *normalise_path(const char *text) {
     return taken;
 }
 
-static int compare_texts(const void *left, const void *right) {
-    return strcmp(*(const char *const *)left, *(const char *const *)right);
-}
-
 /* Names of the backends of all variants, sorted, each once; *variant_count: how many names are variant names. */
 static kernels_status collect_backends(const kernels_candidates *candidates, info_result *result, size_t *variant_count,
                                        kernels_error *error) {
@@ -94,7 +90,7 @@ static kernels_status collect_backends(const kernels_candidates *candidates, inf
             return kernels_fail_no_memory(error);
         }
     }
-    qsort(result->backends, *variant_count, sizeof *result->backends, compare_texts);
+    qsort(result->backends, *variant_count, sizeof *result->backends, kernels_compare_texts);
     for (size_t i = 0; i < *variant_count; i++) {
         if (i == 0 || strcmp(result->backends[i], result->backends[result->backend_count - 1]) != 0) {
             result->backends[result->backend_count++] = result->backends[i];
@@ -313,11 +309,6 @@ static void print_text(const info_result *result, kernels_buffer *out) {
     }
 }
 
-static void write_text(kernels_json_writer *writer, const char *key, const char *value) {
-    kernels_json_key(writer, key);
-    kernels_json_text(writer, value);
-}
-
 static void write_list(kernels_json_writer *writer, const char *key, const char *const *items, size_t count) {
     kernels_json_key(writer, key);
     kernels_json_begin_array(writer);
@@ -334,19 +325,18 @@ static void print_json(const info_result *result, kernels_buffer *out) {
     kernels_json_writer_init(&writer, out, 2, true);
     kernels_json_begin_object(&writer);
     if (result->path != NULL) {
-        write_text(&writer, "path", result->path);
+        kernels_json_member_text(&writer, "path", result->path);
     } else {
-        write_text(&writer, "repo_id", result->repo_id);
-        write_text(&writer, "revision", result->revision);
+        kernels_json_member_text(&writer, "repo_id", result->repo_id);
+        kernels_json_member_text(&writer, "revision", result->revision);
     }
     if (result->has_metadata) {
-        write_text(&writer, "name", metadata->name);
-        kernels_json_key(&writer, "version");
-        kernels_json_unsigned(&writer, metadata->version);
-        write_text(&writer, "kernels_minver", minver_text(result, minver));
-        write_text(&writer, "license", metadata->license);
-        write_text(&writer, "upstream", metadata->upstream);
-        write_text(&writer, "source", metadata->source);
+        kernels_json_member_text(&writer, "name", metadata->name);
+        kernels_json_member_unsigned(&writer, "version", metadata->version);
+        kernels_json_member_text(&writer, "kernels_minver", minver_text(result, minver));
+        kernels_json_member_text(&writer, "license", metadata->license);
+        kernels_json_member_text(&writer, "upstream", metadata->upstream);
+        kernels_json_member_text(&writer, "source", metadata->source);
         write_list(&writer, "python_depends", metadata->python_depends.items, metadata->python_depends.count);
     }
     write_list(&writer, "backends", result->backends, result->backend_count);

@@ -195,11 +195,6 @@ void kernels_explanation_print(const kernels_explanation *explanation, kernels_b
 
 /* ---- for programs ---- */
 
-static void write_text(kernels_json_writer *writer, const char *key, const char *value) {
-    kernels_json_key(writer, key);
-    kernels_json_text(writer, value);
-}
-
 static void write_decision(kernels_json_writer *writer, const kernels_explanation *explanation, size_t index) {
     const kernels_decision *decision = &explanation->decisions.items[index];
     KERNELS_CLEANUP(kernels_cleanup_buffer) kernels_buffer fits = KERNELS_BUFFER_INIT(4096);
@@ -207,23 +202,20 @@ static void write_decision(kernels_json_writer *writer, const kernels_explanatio
         kernels_explain_fit(&explanation->system, &decision->variant, &fits);
     }
     kernels_json_begin_object(writer);
-    write_text(writer, "name", decision->variant.name);
-    kernels_json_key(writer, "compatible");
-    kernels_json_boolean(writer, decision->accepted);
-    kernels_json_key(writer, "preferred");
-    kernels_json_boolean(writer, decision->accepted && index == 0);
-    write_text(writer, "reason", decision->reason);
-    write_text(writer, "fits", decision->accepted ? kernels_buffer_text(&fits) : NULL);
+    kernels_json_member_text(writer, "name", decision->variant.name);
+    kernels_json_member_boolean(writer, "compatible", decision->accepted);
+    kernels_json_member_boolean(writer, "preferred", decision->accepted && index == 0);
+    kernels_json_member_text(writer, "reason", decision->reason);
+    kernels_json_member_text(writer, "fits", decision->accepted ? kernels_buffer_text(&fits) : NULL);
     kernels_json_end_object(writer);
 }
 
 static void write_version(kernels_json_writer *writer, const kernels_explained_version *version) {
     kernels_json_begin_object(writer);
-    kernels_json_key(writer, "version");
-    kernels_json_unsigned(writer, version->version);
-    write_text(writer, "commit", version->commit);
-    write_text(writer, "variant", version->variant);
-    write_text(writer, "note", version->note);
+    kernels_json_member_unsigned(writer, "version", version->version);
+    kernels_json_member_text(writer, "commit", version->commit);
+    kernels_json_member_text(writer, "variant", version->variant);
+    kernels_json_member_text(writer, "note", version->note);
     kernels_json_end_object(writer);
 }
 
@@ -231,9 +223,9 @@ void kernels_explanation_write(const kernels_explanation *explanation, kernels_j
     const kernels_decisions *decisions = &explanation->decisions;
     bool any = decisions->accepted_count > 0;
     kernels_json_begin_object(writer);
-    write_text(writer, "commit", explanation->commit);
-    write_text(writer, "chosen", any ? decisions->items[0].variant.name : NULL);
-    write_text(writer, "because", any ? reason_for_first(explanation) : NULL);
+    kernels_json_member_text(writer, "commit", explanation->commit);
+    kernels_json_member_text(writer, "chosen", any ? decisions->items[0].variant.name : NULL);
+    kernels_json_member_text(writer, "because", any ? reason_for_first(explanation) : NULL);
     kernels_json_key(writer, "variants");
     kernels_json_begin_array(writer);
     for (size_t i = 0; i < decisions->count; i++) {

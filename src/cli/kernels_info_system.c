@@ -90,15 +90,10 @@ static void print_text(const kernels_system *system, const plugin_search *plugin
 
 /* ---- for programs ---- */
 
-static void write_text(kernels_json_writer *writer, const char *key, const char *value) {
-    kernels_json_key(writer, key);
-    kernels_json_text(writer, value);
-}
-
 static void write_plugin(kernels_json_writer *writer, const plugin_search *plugin) {
     kernels_json_begin_object(writer);
-    write_text(writer, "platform", plugin->platform);
-    write_text(writer, "path", plugin->path);
+    kernels_json_member_text(writer, "platform", plugin->platform);
+    kernels_json_member_text(writer, "path", plugin->path);
     kernels_json_key(writer, "search");
     kernels_json_begin_array(writer);
     kernels_view rest = kernels_view_trim_ascii(kernels_view_of(plugin->trace));
@@ -114,8 +109,8 @@ static void print_json(const kernels_system *system, const plugin_search *plugin
     kernels_json_writer writer;
     kernels_json_writer_init(&writer, out, 2, true);
     kernels_json_begin_object(&writer);
-    write_text(&writer, "libkernels", kernels_library_version());
-    write_text(&writer, "kernels", kernels_compatible_version());
+    kernels_json_member_text(&writer, "libkernels", kernels_library_version());
+    kernels_json_member_text(&writer, "kernels", kernels_compatible_version());
     kernels_json_key(&writer, "system");
     kernels_system_write(&writer, system);
     kernels_json_key(&writer, "plugins");

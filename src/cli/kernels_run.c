@@ -204,43 +204,32 @@ static double time_rank(const run_state *state, size_t per_cent) {
 
 static void write_shape(kernels_json_writer *writer, const kernels_shape *shape) {
     KERNELS_CLEANUP_FREE char *text = kernels_shape_print(shape);
-    kernels_json_key(writer, "shape");
-    kernels_json_text(writer, text);
-}
-
-static void write_member(kernels_json_writer *writer, const char *key, const char *text) {
-    kernels_json_key(writer, key);
-    kernels_json_text(writer, text);
+    kernels_json_member_text(writer, "shape", text);
 }
 
 static void write_kernel(const run_state *state, kernels_json_writer *writer) {
     const kernels_kernel *kernel = state->kernel;
     kernels_json_key(writer, "kernel");
     kernels_json_begin_object(writer);
-    write_member(writer, "repo_id", kernels_kernel_repo_id(kernel));
-    write_member(writer, "revision", kernels_kernel_revision(kernel));
-    write_member(writer, "path", kernels_kernel_path(kernel));
-    write_member(writer, "variant", kernels_kernel_variant(kernel));
-    kernels_json_key(writer, "verified");
-    kernels_json_boolean(writer, kernels_kernel_is_verified(kernel));
+    kernels_json_member_text(writer, "repo_id", kernels_kernel_repo_id(kernel));
+    kernels_json_member_text(writer, "revision", kernels_kernel_revision(kernel));
+    kernels_json_member_text(writer, "path", kernels_kernel_path(kernel));
+    kernels_json_member_text(writer, "variant", kernels_kernel_variant(kernel));
+    kernels_json_member_boolean(writer, "verified", kernels_kernel_is_verified(kernel));
     kernels_json_end_object(writer);
 }
 
 static void write_timing(const run_state *state, kernels_json_writer *writer) {
     kernels_json_key(writer, "timing");
     kernels_json_begin_object(writer);
-    kernels_json_key(writer, "calls");
-    kernels_json_unsigned(writer, state->repeat);
-    kernels_json_key(writer, "first_ms");
-    kernels_json_double(writer, (double)state->times[0] / 1e6);
+    kernels_json_member_unsigned(writer, "calls", state->repeat);
+    kernels_json_member_double(writer, "first_ms", (double)state->times[0] / 1e6);
     if (state->repeat > 1) {
-        kernels_json_key(writer, "median_ms");
-        kernels_json_double(writer, time_rank(state, 50));
-        kernels_json_key(writer, "p99_ms");
-        kernels_json_double(writer, time_rank(state, 99));
+        kernels_json_member_double(writer, "median_ms", time_rank(state, 50));
+        kernels_json_member_double(writer, "p99_ms", time_rank(state, 99));
     } else {
-        write_member(writer, "median_ms", NULL);
-        write_member(writer, "p99_ms", NULL);
+        kernels_json_member_text(writer, "median_ms", NULL);
+        kernels_json_member_text(writer, "p99_ms", NULL);
     }
     kernels_json_end_object(writer);
 }
@@ -250,15 +239,15 @@ static void print_json(const run_state *state, kernels_buffer *out) {
     kernels_json_writer_init(&writer, out, 2, true);
     kernels_json_begin_object(&writer);
     write_kernel(state, &writer);
-    write_member(&writer, "function", state->function_name);
-    write_member(&writer, "platform", kernels_function_platform(state->function));
-    write_member(&writer, "plugin", kernels_function_plugin(state->function));
+    kernels_json_member_text(&writer, "function", state->function_name);
+    kernels_json_member_text(&writer, "platform", kernels_function_platform(state->function));
+    kernels_json_member_text(&writer, "plugin", kernels_function_plugin(state->function));
     kernels_json_key(&writer, "inputs");
     kernels_json_begin_array(&writer);
     for (size_t i = 0; i < state->input_count; i++) {
         kernels_json_begin_object(&writer);
         write_shape(&writer, &state->inputs[i].shape);
-        write_member(&writer, "from", state->inputs[i].text);
+        kernels_json_member_text(&writer, "from", state->inputs[i].text);
         kernels_json_end_object(&writer);
     }
     kernels_json_end_array(&writer);
@@ -267,8 +256,8 @@ static void print_json(const run_state *state, kernels_buffer *out) {
     for (size_t i = 0; i < state->result_count; i++) {
         kernels_json_begin_object(&writer);
         write_shape(&writer, &state->results[i].shape);
-        write_member(&writer, "sha256", state->results[i].sha256);
-        write_member(&writer, "file", state->results[i].file);
+        kernels_json_member_text(&writer, "sha256", state->results[i].sha256);
+        kernels_json_member_text(&writer, "file", state->results[i].file);
         kernels_json_end_object(&writer);
     }
     kernels_json_end_array(&writer);

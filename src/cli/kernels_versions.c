@@ -34,14 +34,10 @@ static void write_decision(kernels_json_writer *writer, const kernels_decision *
     char name[KERNELS_VARIANT_NAME_MAX + 1];
     kernels_variant_print(&decision->variant, name);
     kernels_json_begin_object(writer);
-    kernels_json_key(writer, "name");
-    kernels_json_text(writer, name);
-    kernels_json_key(writer, "compatible");
-    kernels_json_boolean(writer, decision->accepted);
-    kernels_json_key(writer, "preferred");
-    kernels_json_boolean(writer, preferred);
-    kernels_json_key(writer, "reason");
-    kernels_json_text(writer, decision->reason);
+    kernels_json_member_text(writer, "name", name);
+    kernels_json_member_boolean(writer, "compatible", decision->accepted);
+    kernels_json_member_boolean(writer, "preferred", preferred);
+    kernels_json_member_text(writer, "reason", decision->reason);
     kernels_json_end_object(writer);
 }
 
@@ -50,12 +46,9 @@ static void write_json(versions_run *run, const kernels_cached_version *version,
     KERNELS_CLEANUP(kernels_cleanup_buffer) kernels_buffer ref = KERNELS_BUFFER_INIT(64);
     kernels_buffer_printf(&ref, "refs/heads/v%" PRIu64, version->version);
     kernels_json_begin_object(writer);
-    kernels_json_key(writer, "version");
-    kernels_json_unsigned(writer, version->version);
-    kernels_json_key(writer, "ref");
-    kernels_json_text(writer, kernels_buffer_text(&ref));
-    kernels_json_key(writer, "commit");
-    kernels_json_text(writer, version->commit);
+    kernels_json_member_unsigned(writer, "version", version->version);
+    kernels_json_member_text(writer, "ref", kernels_buffer_text(&ref));
+    kernels_json_member_text(writer, "commit", version->commit);
     kernels_json_key(writer, "variants");
     kernels_json_begin_array(writer);
     for (size_t i = 0; i < decisions->count; i++) {

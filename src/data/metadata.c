@@ -190,15 +190,11 @@ kernels_status kernels_metadata_set_digest(kernels_metadata *metadata, const ker
     return KERNELS_OK;
 }
 
-static int compare_texts(const void *a, const void *b) {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* Returns how many stay. */
 static size_t sort_unique(const char **items, size_t count) {
     size_t used = 0;
     if (count > 0) {
-        qsort(items, count, sizeof(*items), compare_texts);
+        qsort(items, count, sizeof(*items), kernels_compare_texts);
     }
     for (size_t i = 0; i < count; i++) {
         if (used == 0 || strcmp(items[used - 1], items[i]) != 0) {

@@ -177,15 +177,11 @@ kernels_status kernels_resolve_with_rule(const kernels_system *system, const cha
     return KERNELS_OK;
 }
 
-static int compare_names(const void *left, const void *right) {
-    return strcmp(*(const char *const *)left, *(const char *const *)right);
-}
-
 const char **kernels_names_sorted(const char *const *names, size_t count) {
     const char **sorted = kernels_calloc(count > 0 ? count : 1, sizeof *sorted);
     if (sorted != NULL && count > 0) {
         memcpy(sorted, names, count * sizeof *sorted);
-        qsort(sorted, count, sizeof *sorted, compare_names);
+        qsort(sorted, count, sizeof *sorted, kernels_compare_texts);
     }
     return sorted;
 }

@@ -327,8 +327,7 @@ void kernels_system_write(kernels_json_writer *writer, const kernels_system *sys
         kernels_json_begin_object(writer);
         kernels_json_key(writer, "value");
         write_value(writer, &rows[i], system);
-        kernels_json_key(writer, "from");
-        kernels_json_text(writer, origin);
+        kernels_json_member_text(writer, "from", origin);
         kernels_json_end_object(writer);
     }
     kernels_json_end_object(writer);

@@ -129,8 +129,7 @@ static kernels_status fail_platform(const kernels_function *function, const char
 
 /* A TPU is used only where the PCI test saw one: everything else that looks like a TPU proves nothing. NULL: the
  * function was exported for nothing that this machine has. */
-static const char *choose_platform(const kernels_function *function, const kernels_system *system,
-                                   const char *wanted) {
+static const char *choose_platform(const kernels_function *function, const kernels_system *system, const char *wanted) {
     if (wanted) {
         return has_platform(function->signature, wanted) ? wanted : NULL;
     }

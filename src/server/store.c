@@ -295,10 +295,6 @@ static kernels_status collect_ids(const char *directory, const char *owner, id_l
     return status;
 }
 
-static int compare_ids(const void *a, const void *b) {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 kernels_status kernels_store_repositories(const kernels_store *store, kernels_repository_type type,
                                           kernels_arena *arena, const char ***ids, size_t *count,
                                           kernels_error *error) {
@@ -309,7 +305,7 @@ kernels_status kernels_store_repositories(const kernels_store *store, kernels_re
         return kernels_fail_no_memory(error);
     }
     KERNELS_TRY(collect_ids(directory, "", &list, error));
-    qsort(list.ids, list.count, sizeof *list.ids, compare_ids);
+    qsort(list.ids, list.count, sizeof *list.ids, kernels_compare_texts);
     *ids = list.ids;
     *count = list.count;
     return KERNELS_OK;
