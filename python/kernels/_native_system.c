@@ -357,12 +357,21 @@ static PyObject *variant_parse(PyObject *module, PyObject *argument) {
                          variant.cpu, variant.os, arch ? NULL : variant.noarch_name, canonical);
 }
 
+static PyObject *pair_of_texts(const char *name, const char *reason) {
+    PyObject *first = PyUnicode_FromString(name);
+    PyObject *second = reason ? PyUnicode_FromString(reason) : Py_NewRef(Py_None);
+    PyObject *pair = first && second ? PyTuple_Pack(2, first, second) : NULL;
+    Py_XDECREF(first);
+    Py_XDECREF(second);
+    return pair;
+}
+
 /* [(name, reason or None), ...] */
 static PyObject *pairs_of(const kernels_decisions *decisions) {
     PyObject *list = PyList_New((Py_ssize_t)decisions->count);
     for (size_t i = 0; list && i < decisions->count; i++) {
         const kernels_decision *decision = &decisions->items[i];
-        PyObject *item = Py_BuildValue("(sz)", decision->variant.name, decision->reason);
+        PyObject *item = pair_of_texts(decision->variant.name, decision->reason);
         if (!item || PyList_SetItem(list, (Py_ssize_t)i, item) != 0) {
             Py_CLEAR(list);
         }

@@ -25,15 +25,15 @@ static const framework_row frameworks[] = {
 
 typedef struct backend_row {
     kernels_backend backend;
-    const char *prefix;
+    kernels_view prefix;
     bool has_version;
 } backend_row;
 
 static const backend_row backends[] = {
-    {KERNELS_BACKEND_CPU, "cpu", false},       {KERNELS_BACKEND_METAL, "metal", false},
-    {KERNELS_BACKEND_NEURON, "neuron", false}, {KERNELS_BACKEND_TPU, "tpu", false},
-    {KERNELS_BACKEND_CUDA, "cu", true},        {KERNELS_BACKEND_ROCM, "rocm", true},
-    {KERNELS_BACKEND_XPU, "xpu", true},        {KERNELS_BACKEND_CANN, "cann", true},
+    {KERNELS_BACKEND_CPU, {"cpu", 3}, false},       {KERNELS_BACKEND_METAL, {"metal", 5}, false},
+    {KERNELS_BACKEND_NEURON, {"neuron", 6}, false}, {KERNELS_BACKEND_TPU, {"tpu", 3}, false},
+    {KERNELS_BACKEND_CUDA, {"cu", 2}, true},        {KERNELS_BACKEND_ROCM, {"rocm", 4}, true},
+    {KERNELS_BACKEND_XPU, {"xpu", 3}, true},        {KERNELS_BACKEND_CANN, {"cann", 4}, true},
 };
 
 #define BACKEND_ROWS (sizeof(backends) / sizeof(backends[0]))
@@ -62,7 +62,7 @@ static bool parse_backend_version(kernels_view digits, kernels_variant *variant)
 
 static bool parse_backend(kernels_view text, kernels_variant *variant) {
     for (size_t i = 0; i < BACKEND_ROWS; i++) {
-        kernels_view prefix = kernels_view_of(backends[i].prefix);
+        kernels_view prefix = backends[i].prefix;
         if (backends[i].has_version ? !kernels_view_starts_with(text, prefix) : !kernels_view_equal(text, prefix)) {
             continue;
         }
@@ -141,8 +141,34 @@ static const char *parse_name(kernels_view name, kernels_variant *variant) {
     return "expected it to begin with torch, torch-stable-abi or tvm-ffi";
 }
 
+/* An empty variant. Its arrays are not filled: that would be most of the work of parsing. */
+static void clear(kernels_variant *variant) {
+    variant->framework = KERNELS_FRAMEWORK_TORCH;
+    variant->framework_major = variant->framework_minor = 0;
+    variant->cxx11_abi = KERNELS_CXX11_ABI_NONE;
+    variant->backend = KERNELS_BACKEND_CPU;
+    variant->backend_has_version = false;
+    variant->backend_major = variant->backend_minor = 0;
+    variant->noarch_name[0] = variant->cpu[0] = variant->os[0] = '\0';
+}
+
+static void copy_variant(kernels_variant *target, const kernels_variant *variant) {
+    target->framework = variant->framework;
+    target->framework_major = variant->framework_major;
+    target->framework_minor = variant->framework_minor;
+    target->cxx11_abi = variant->cxx11_abi;
+    target->backend = variant->backend;
+    target->backend_has_version = variant->backend_has_version;
+    target->backend_major = variant->backend_major;
+    target->backend_minor = variant->backend_minor;
+    copy_text(target->noarch_name, kernels_view_of(variant->noarch_name));
+    copy_text(target->cpu, kernels_view_of(variant->cpu));
+    copy_text(target->os, kernels_view_of(variant->os));
+}
+
 kernels_status kernels_variant_parse(kernels_view name, kernels_variant *variant, kernels_error *error) {
-    kernels_variant result = {.cxx11_abi = KERNELS_CXX11_ABI_NONE};
+    kernels_variant result;
+    clear(&result);
     const char *reason = name.size > KERNELS_VARIANT_NAME_MAX               ? "expected at most 255 bytes"
                          : name.size > 0 && memchr(name.data, 0, name.size) ? "expected no NUL byte"
                                                                             : parse_name(name, &result);
@@ -151,15 +177,15 @@ kernels_status kernels_variant_parse(kernels_view name, kernels_variant *variant
         return kernels_fail(error, KERNELS_INVALID_ARGUMENT, "%s is no variant name: %s", kernels_quote(name, quoted),
                             reason);
     }
-    copy_text(result.name, name);
-    *variant = result;
+    copy_text(variant->name, name);
+    copy_variant(variant, &result);
     return KERNELS_OK;
 }
 
 static const char *backend_prefix(kernels_backend backend) {
     for (size_t i = 0; i < BACKEND_ROWS; i++) {
         if (backends[i].backend == backend) {
-            return backends[i].prefix;
+            return backends[i].prefix.data;
         }
     }
     return "";

@@ -23,6 +23,14 @@ static void add_version(kernels_buffer *out, const kernels_version *version) {
     kernels_buffer_add_text(out, text);
 }
 
+/* "<what> (<found>) does not match system <what> (<wanted>)"; of many variants most are rejected so. */
+static void add_mismatch(kernels_buffer *reason, const char *what, const char *found, const char *wanted) {
+    const char *const parts[] = {what, " (", found, ") does not match system ", what, " (", wanted, ")"};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        kernels_buffer_add_text(reason, parts[i]);
+    }
+}
+
 static const char *abi_text(kernels_cxx11_abi abi) {
     switch (abi) {
     case KERNELS_CXX11_ABI_OLD:
@@ -121,9 +129,9 @@ void kernels_variant_judge(const kernels_system *system, const kernels_variant *
         return;
     }
     if (strcmp(variant->cpu, system->cpu) != 0) {
-        kernels_buffer_printf(reason, "CPU (%s) does not match system CPU (%s)", variant->cpu, system->cpu);
+        add_mismatch(reason, "CPU", variant->cpu, system->cpu);
     } else if (strcmp(variant->os, system->os) != 0) {
-        kernels_buffer_printf(reason, "OS (%s) does not match system OS (%s)", variant->os, system->os);
+        add_mismatch(reason, "OS", variant->os, system->os);
     } else if (variant->framework == KERNELS_FRAMEWORK_TORCH) {
         judge_torch(system, variant, reason);
     } else if (variant->framework == KERNELS_FRAMEWORK_TORCH_STABLE_ABI) {
