@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/similar.h"
 #include "base/view.h"
 
 #define OPTION_VALUES_MAX 4096
@@ -52,6 +53,29 @@ static int usage_error(const kernels_arguments *state, const char *format, ...) 
     (void)fputs(kernels_buffer_text(&text), stderr);
     kernels_buffer_dispose(&text);
     return KERNELS_EXIT_USAGE;
+}
+
+static int unknown_option(const kernels_arguments *state, kernels_view name) {
+    kernels_similar best = KERNELS_SIMILAR_INIT;
+    for (const kernels_option *option = state->command->options; option && option->name; option++) {
+        if (!option->hidden) {
+            kernels_similar_consider(&best, name, option->name);
+        }
+    }
+    return best.name
+               ? usage_error(state, "unknown option `--%.*s`; did you mean `--%s`?", KERNELS_VIEW_ARGS(name), best.name)
+               : usage_error(state, "unknown option `--%.*s`", KERNELS_VIEW_ARGS(name));
+}
+
+static int unknown_command(const kernels_arguments *state, const kernels_command *const *commands, const char *word) {
+    kernels_similar best = KERNELS_SIMILAR_INIT;
+    for (size_t i = 0; commands && commands[i]; i++) {
+        if (!commands[i]->hidden) {
+            kernels_similar_consider(&best, kernels_view_of(word), commands[i]->name);
+        }
+    }
+    return best.name ? usage_error(state, "unknown command `%s`; did you mean `%s`?", word, best.name)
+                     : usage_error(state, "unknown command `%s`", word);
 }
 
 static void add_choices(kernels_buffer *text, const char *const *choices) {
@@ -206,6 +230,16 @@ static const kernels_option *find_exact(const kernels_command *command, kernels_
     return NULL;
 }
 
+static int ambiguous_option(const kernels_arguments *state, kernels_view name) {
+    KERNELS_CLEANUP(kernels_cleanup_buffer) kernels_buffer names = KERNELS_BUFFER_INIT(KERNELS_BUFFER_DEFAULT_LIMIT);
+    for (const kernels_option *option = state->command->options; option && option->name; option++) {
+        if (!option->exact_name && kernels_view_starts_with(kernels_view_of(option->name), name)) {
+            kernels_buffer_printf(&names, "%s--%s", names.size > 0 ? ", " : "", option->name);
+        }
+    }
+    return usage_error(state, "ambiguous option `--%.*s`: %s", KERNELS_VIEW_ARGS(name), kernels_buffer_text(&names));
+}
+
 static const kernels_option *find_prefix(const kernels_command *command, kernels_view name, size_t *matches) {
     const kernels_option *found = NULL;
     *matches = 0;
@@ -249,10 +283,9 @@ static int parse_long(kernels_arguments *state, const char *word) {
         }
     }
     if (matches > 1) {
-        return usage_error(state, "ambiguous option `--%.*s`", KERNELS_VIEW_ARGS(name));
+        return ambiguous_option(state, name);
     }
-    return option ? take_values(state, option, attached)
-                  : usage_error(state, "unknown option `--%.*s`", KERNELS_VIEW_ARGS(name));
+    return option ? take_values(state, option, attached) : unknown_option(state, name);
 }
 
 static const kernels_option *find_short(const kernels_command *command, char letter) {
@@ -448,10 +481,11 @@ static int select_command(kernels_arguments *state, const kernels_command *const
         if (wants_help && state->next >= state->argc) {
             return PARSED_HELP;
         }
-        const kernels_command *found = find_command(commands, wants_help ? state->argv[state->next] : word);
+        word = wants_help ? state->argv[state->next] : word;
+        const kernels_command *found = find_command(commands, word);
         if (!found) {
             return word[0] == '-' ? usage_error(state, "unknown option `%s`", word)
-                                  : usage_error(state, "unknown command `%s`", word);
+                                  : unknown_command(state, commands, word);
         }
         state->command = found;
         kernels_buffer_printf(path, " %s", found->name);

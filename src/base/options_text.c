@@ -5,8 +5,8 @@
 #include "base/options.h"
 #include "base/view.h"
 
-#define TEXT_WIDTH 92
-#define HELP_COLUMN 30
+#define TEXT_WIDTH 80
+#define HELP_COLUMN 26
 
 /* ---- shared pieces ---- */
 
@@ -129,15 +129,19 @@ static void option_label(kernels_buffer *out, const kernels_option *option) {
     }
 }
 
-static void option_help(kernels_buffer *out, const kernels_option *option) {
-    kernels_buffer_add_text(out, option->help);
-    if (option->choices) {
+static void add_help(kernels_buffer *out, const char *help, const char *const *choices) {
+    kernels_buffer_add_text(out, help ? help : "");
+    if (choices) {
         kernels_buffer_add_text(out, " One of:");
-        for (size_t i = 0; option->choices[i]; i++) {
-            kernels_buffer_printf(out, "%s %s", i ? "," : "", option->choices[i]);
+        for (size_t i = 0; choices[i]; i++) {
+            kernels_buffer_printf(out, "%s %s", i ? "," : "", choices[i]);
         }
         kernels_buffer_add_char(out, '.');
     }
+}
+
+static void option_help(kernels_buffer *out, const kernels_option *option) {
+    add_help(out, option->help, option->choices);
     if (option->type == KERNELS_OPTION_LIST) {
         kernels_buffer_add_text(out, " Can be repeated.");
     }
@@ -213,7 +217,9 @@ void kernels_options_help(kernels_buffer *out, const kernels_program *program, c
     if (command->positionals) {
         kernels_buffer_add_text(out, "\nArguments:\n");
         for (const kernels_positional *p = command->positionals; p->name; p++) {
-            add_row(out, p->name, p->help);
+            KERNELS_CLEANUP(kernels_cleanup_buffer) kernels_buffer help = KERNELS_BUFFER_INIT(16384);
+            add_help(&help, p->help, p->choices);
+            add_row(out, p->name, kernels_buffer_text(&help));
         }
     }
     add_options(out, command);
@@ -255,7 +261,9 @@ static void man_entry(kernels_buffer *out, const char *label, const char *help) 
 
 static void man_options(kernels_buffer *out, const kernels_command *command) {
     for (const kernels_positional *p = command->positionals; p && p->name; p++) {
-        man_entry(out, p->name, p->help);
+        KERNELS_CLEANUP(kernels_cleanup_buffer) kernels_buffer help = KERNELS_BUFFER_INIT(16384);
+        add_help(&help, p->help, p->choices);
+        man_entry(out, p->name, kernels_buffer_text(&help));
     }
     for (const kernels_option *option = command->options; option && option->name; option++) {
         if (!option->hidden) {
@@ -321,7 +329,8 @@ void kernels_options_man(kernels_buffer *out, const kernels_program *program) {
             }
         }
     }
-    kernels_buffer_add_text(out, ".SH EXIT STATUS\n0: success. 1: the command failed. 2: wrong use.\n");
+    kernels_buffer_add_text(
+        out, ".SH EXIT STATUS\n0: success. 1: the command failed. 2: wrong use. 130, 143: ended by SIGINT, SIGTERM.\n");
     if (program->environment) {
         man_environment(out, program->environment);
     }

@@ -17,7 +17,7 @@ static int run(const kernels_arguments *arguments, void *payload) {
 static const char *const shells[] = {"bash", "zsh", "fish", "elvish", "powershell", NULL};
 
 static const kernels_positional positionals[] = {
-    {.name = "SHELL", .help = "Which shell.", .required = true, .choices = shells},
+    {.name = "SHELL", .help = "The shell.", .required = true, .choices = shells},
     {0},
 };
 

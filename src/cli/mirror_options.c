@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/mirror_options.h"
 
-const char kernels_mirror_summary[] = "Copy kernels of a hub into a folder that `kernels serve` serves";
+const char kernels_mirror_summary[] = "Copy kernels of a hub into a folder that `kernels serve` serves.";
 
 const char kernels_mirror_description[] =
     "All branches and tags are copied as they are now, under the ids of their commits: locks and caches hold on both "

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/serve_options.h"
 
-const char kernels_serve_summary[] = "Serve a folder as a kernel hub of your own";
+const char kernels_serve_summary[] = "Serve a folder as a kernel hub of your own.";
 
 const char kernels_serve_description[] =
     "Answers the requests of the Hub's clients from a folder of git repositories and large files. The address is the "
