@@ -252,7 +252,10 @@ static int run_command(const kernels_arguments *arguments, void *payload) {
     }
     run.terminal->remedy_for = KERNELS_NO_VARIANT;
     run.terminal->remedy = "For another machine, pass --all-variants, or its description with --system FILE.";
-    run.terminal->progress = run.quiet ? KERNELS_PROGRESS_NONE : KERNELS_PROGRESS_FILES;
+    bool of_lock = !run.has_version && run.revision == NULL; /* the released program prints one line a kernel */
+    run.terminal->progress = run.quiet ? KERNELS_PROGRESS_NONE
+                             : of_lock ? KERNELS_PROGRESS_BARS
+                                       : KERNELS_PROGRESS_FILES;
     int code = obtain(&run);
     kernels_buffer_dispose(&run.out);
     return code;

@@ -220,8 +220,8 @@ def test_lock_then_download_then_offline(trusting_hub, lock, programs, run, as_m
     assert len(locked(folder)) == 3
     environment = as_machine("cpu", HF_ENDPOINT=trusting_hub)
     done = run(programs.kernels, "download", folder, env=environment)
-    lines = [line for line in done.stderr.splitlines() if line.startswith("Downloading kernel: ")]
-    assert lines == [f"Downloading kernel: {repo} (revision: {commit})" for (repo, _), commit in locked(folder).items()]
+    assert done.stdout == "" and done.stderr.splitlines() == [
+        f"Downloading kernel: {repo} (revision: {commit})" for (repo, _), commit in locked(folder).items()]
     done = run(programs.kernels, "download", folder, env={**environment, "HF_HUB_OFFLINE": "1", "HF_ENDPOINT": "http://127.0.0.1:9"})
     assert "error" not in done.stderr
 
