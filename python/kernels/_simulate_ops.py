@@ -55,8 +55,8 @@ def jax_op(name, fn=None, /, *, donate_argnums=None, mesh=None, input_partition_
 
 
 def _variant_of(file: str) -> Path | None:
-    """The folder of the variant that a file belongs to."""
-    for folder in list(Path(file).resolve().parents)[:_FOLDERS_UP]:
+    """The folder of the variant that a file belongs to. The files of a cached kernel are symbolic links: not followed."""
+    for folder in list(Path(file).absolute().parents)[:_FOLDERS_UP]:
         if (folder / "metadata.json").is_file():
             return folder
     return None
