@@ -99,9 +99,13 @@ static kernels_status add_metadata(const kernels_build *build, kernels_backend b
 static kernels_status place_ops(kernels_file_set *files, const char *python_name, kernels_error *error) {
     for (size_t i = 0; i < files->count; i++) {
         if (strcmp(files->items[i].path, "_ops.py") == 0) {
+            char *path = kernels_path_join3("torch-ext", python_name, "_ops.py");
+            if (!path) {
+                return kernels_fail_no_memory(error);
+            }
             kernels_free(files->items[i].path);
-            files->items[i].path = kernels_path_join3("torch-ext", python_name, "_ops.py");
-            return files->items[i].path ? KERNELS_OK : kernels_fail_no_memory(error);
+            files->items[i].path = path;
+            return KERNELS_OK;
         }
     }
     return kernels_fail(error, KERNELS_INTERNAL, "no template of _ops.py");
