@@ -247,8 +247,13 @@ static kernels_status prune(cache_run *run, kernels_error *error) {
     if (!run->json) {
         char size[KERNELS_SIZE_TEXT];
         kernels_size_text(size, run->pruning.bytes);
-        kernels_buffer_printf(&run->out, "%zu things, %s %s\n", run->pruning.count, size,
-                              run->pruning.dry_run ? "would be removed" : "removed");
+        if (run->pruning.count == 0) {
+            kernels_buffer_add_text(&run->out, "nothing to remove\n");
+        } else {
+            kernels_buffer_printf(&run->out, "%zu %s, %s %s\n", run->pruning.count,
+                                  run->pruning.count == 1 ? "entry" : "entries", size,
+                                  run->pruning.dry_run ? "would be removed" : "removed");
+        }
     }
     return KERNELS_OK;
 }

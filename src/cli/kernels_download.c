@@ -112,8 +112,15 @@ static void tell_summary(download_run *run) {
     kernels_size_text(all, run->bytes);
     kernels_size_text(fetched, fetched_bytes);
     kernels_terminal_end_progress(run->terminal);
-    (void)fprintf(stderr, "%zu kernels, %zu files, %s; %" PRIu64 " files (%s) fetched, the others were cached\n",
-                  run->kernels, run->files, all, fetched_files, fetched);
+    (void)fprintf(stderr, "%zu %s, %zu files, %s; ", run->kernels, run->kernels == 1 ? "kernel" : "kernels", run->files,
+                  all);
+    if (fetched_files == 0) {
+        (void)fputs("all were cached\n", stderr);
+    } else if (fetched_files >= run->files) {
+        (void)fputs("all fetched\n", stderr);
+    } else {
+        (void)fprintf(stderr, "%" PRIu64 " files (%s) fetched, the others were cached\n", fetched_files, fetched);
+    }
 }
 
 /* ---- a project ---- */

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import pty
+import re
 import shutil
 import signal
 import subprocess
@@ -359,6 +360,15 @@ def test_progress_only_on_a_terminal(transcript_hub, as_machine, programs, run):
     assert "Downloading" in written and written.index("\r\033[K") < written.index("Repository: acme/stub")
     shutil.rmtree(environment["HF_HOME"])
     assert run(*command, env=environment).stderr == ""
+
+
+def test_downloads_end_with_a_summary_on_a_terminal(transcript_hub, as_machine, programs, run):
+    environment = as_machine("tpu", HF_ENDPOINT=transcript_hub, TERM="xterm")
+    command = [programs.kernels, "download", "acme/stub", "--version", "1"]
+    assert re.search(r"\[K1 kernel, [1-9]\d* files, .*; all fetched\r?\n", on_terminal(command, environment))
+    assert re.search(r"[\nK]1 kernel, [1-9]\d* files, .*; all were cached\r?\n", on_terminal(command, environment))
+    shutil.rmtree(environment["HF_HOME"])
+    assert "files," not in run(*command, env=environment).stderr
 
 
 def test_control_characters_do_not_reach_a_terminal(environment, programs, run, tmp_path):
