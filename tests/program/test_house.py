@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The checks of the house find what they are for: each is run on a small tree with one fault."""
+import re
 import shutil
 import subprocess
 import sys
@@ -186,3 +187,13 @@ def test_run_explains_itself_and_refuses_what_it_does_not_know(root):
         assert f"\n  {command} " in told.stdout
     refused = subprocess.run([root / "run", "dance"], text=True, capture_output=True)
     assert refused.returncode == 1 and "unknown command: dance" in refused.stderr
+
+
+def test_every_vector_is_replayed(root, data):
+    """Each recorded file of the loader and of the release is named by a test."""
+    texts = "".join(path.read_text() for pattern in ("unit/**/*.c", "program/*.py", "layers/*.py")
+                    for path in (root / "tests").glob(pattern))
+    files = [path for folder in ("loader", "release17") for path in (data / folder).rglob("*.json")]
+    assert len(files) >= 68
+    unused = [path.name for path in files if not re.search(rf'["/{{]{path.stem}(\.json)?["/]', texts)]
+    assert not unused, unused
