@@ -351,6 +351,8 @@ assert new == {"kernels", "kernels._native"}, new
 from kernels import get_kernel, get_kernel_variants
 slow = {"dataclasses", "typing", "inspect", "torch", "jax", "numpy", "huggingface_hub", "requests", "packaging", "logging", "ssl", "http", "urllib.request"}
 assert not slow & set(sys.modules), slow & set(sys.modules)
+import kernels.layer
+assert not slow & set(sys.modules), slow & set(sys.modules)
 """)
 
 

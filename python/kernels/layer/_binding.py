@@ -7,7 +7,6 @@ replicas of nn.DataParallel. So the instance only says which function it uses, a
 still the function that the class was written with.
 """
 
-import inspect
 import types
 
 _KEY = "_kernels_forward"
@@ -68,7 +67,9 @@ def kernel_of(host: type, layer: type) -> _Kernel:
 
 def _place_of(host: type) -> _HostForward:
     """Makes the forward of a host class replaceable, once."""
-    forward = inspect.getattr_static(host, "forward")
+    from inspect import getattr_static
+
+    forward = getattr_static(host, "forward")
     if not isinstance(forward, _HostForward):
         forward = _HostForward(forward)
         host.forward = forward

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions as layers: a module whose forward is the function."""
 
-import inspect
-
 
 def _create_func_module(func) -> type:
     """A new module class whose forward calls `func`; its flags are those of the function.
@@ -22,8 +20,10 @@ def _create_func_module(func) -> type:
     return Func
 
 
-def _method_signature(func) -> inspect.Signature:
-    """The signature of `func` as a method."""
+def _method_signature(func):
+    """The inspect.Signature of `func` as a method."""
+    import inspect
+
     kind = inspect.Parameter
     try:
         signature = inspect.signature(func)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """May a kernel layer stand in for a host layer? It must be a forward and nothing else, with the host's parameters."""
 
-import inspect
 import weakref
 
 _FLAGS = frozenset(("can_torch_compile", "has_backward"))
@@ -36,8 +35,10 @@ def _validate_layer(*, check_cls: type, cls: type, repo) -> None:
 
 
 def _validate_signature(check_cls: type, cls: type, repo) -> None:
-    host = inspect.signature(check_cls.forward).parameters.values()
-    kernel = inspect.signature(cls.forward).parameters.values()
+    from inspect import signature
+
+    host = signature(check_cls.forward).parameters.values()
+    kernel = signature(cls.forward).parameters.values()
     if len(host) != len(kernel):
         raise TypeError(
             f"Forward signature of {repo} has a different number of arguments than `{check_cls.__name__}`: "
@@ -53,4 +54,6 @@ def _validate_signature(check_cls: type, cls: type, repo) -> None:
 
 def _members(cls: type) -> set[str]:
     """Not remembered for nn.Module: torch.compile adds some to it when it is first used."""
-    return {name for name, _ in inspect.getmembers(cls)}
+    from inspect import getmembers
+
+    return {name for name, _ in getmembers(cls)}

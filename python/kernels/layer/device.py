@@ -2,7 +2,8 @@
 """Which devices a kernel is registered for."""
 
 import functools
-from dataclasses import dataclass
+
+from kernels._record import dataclass
 
 UNBOUNDED = 2**63 - 1  # sys.maxsize of 64-bit machines: "and all later ones"
 

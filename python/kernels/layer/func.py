@@ -1,18 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions of kernels in place of layers. Deprecated since 0.17: a layer repository serves functions as well."""
 
-import logging
 from pathlib import Path
 
 from kernels.layer._function import _create_func_module
 from kernels.layer._repositories import _HubRepository, _LocalRepository, _LockedRepository
 from kernels.layer.layer import use_kernel_forward_from_hub
 
-_logger = logging.getLogger(__name__)
-
 
 def _deprecated(name: str, instead: str) -> None:
-    _logger.warning("%s is deprecated since kernels 0.17 and will be removed: use %s", name, instead)
+    import logging
+
+    logging.getLogger(__name__).warning("%s is deprecated since kernels 0.17 and will be removed: use %s", name, instead)
 
 
 def _get_kernel_func(repo, kernel) -> type:

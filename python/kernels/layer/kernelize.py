@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernelizing a model, and what is registered for its layers."""
 
-import logging
 from contextvars import ContextVar
 
 from kernels import _native
@@ -11,8 +10,6 @@ from kernels.layer.globals import _KERNEL_MAPPING
 from kernels.layer.layer import KernelizeFallback, LayerChoice, _always, current_mapping
 from kernels.layer.mode import Mode
 from kernels.layer.repos import _DEVICE_INDEX
-
-_logger = logging.getLogger(__name__)
 
 
 # ---- registering ----
@@ -169,7 +166,9 @@ def _kernelize_host(module, host: tuple, choice: LayerChoice, skipped: set) -> N
     name = type(module).kernel_layer_name
     if name not in skipped:
         skipped.add(name)
-        _logger.info("Layer `%s` stays as it is: its condition is not met", name)
+        import logging
+
+        logging.getLogger(__name__).info("Layer `%s` stays as it is: its condition is not met", name)
 
 
 # ---- devices ----

@@ -3,10 +3,9 @@
 
 import enum
 import functools
-import inspect
-import logging
+from collections.abc import Callable
 from pathlib import Path
-from typing import Callable
+from types import FunctionType
 
 from kernels import _native
 from kernels.layer import _binding
@@ -29,8 +28,6 @@ __all__ = [
     "use_kernel_forward_from_hub",
     "use_kernelized_func",
 ]
-
-_logger = logging.getLogger(__name__)
 
 _CACHED_LAYER: dict[RepositoryProtocol, type] = {}
 """Layers that were loaded. A folder that changes afterwards is not looked at again."""
@@ -171,9 +168,9 @@ def use_kernel_forward_from_hub(layer_name: str, condition: Callable[..., bool] 
         return cls
 
     def decorator(target):
-        if inspect.isclass(target):
+        if isinstance(target, type):
             return mark(target)
-        if inspect.isfunction(target):
+        if isinstance(target, FunctionType):
             return make_function_module(target, mark)
         raise TypeError(f"use_kernel_forward_from_hub can only be applied to classes or functions, not to {target!r}")
 
@@ -231,6 +228,12 @@ def kernelize_layer(module, *, mode: Mode, device_type: Device, use_fallback: Ke
     LayerChoice(mode, device_type.type, use_fallback).apply(module)
 
 
+def _logger():
+    import logging
+
+    return logging.getLogger(__name__)
+
+
 class LayerChoice:
     """What each host layer of a model gets, decided once for each class."""
 
@@ -273,12 +276,12 @@ class LayerChoice:
         """The layer for a name, loaded; (None, 0, None) for the original."""
         reason, message, registered, repository = self._look_up(name)
         if reason == "no_layer":
-            _logger.warning("No kernel mapping found for layer `%s`. It keeps its own forward.", name)
+            _logger().warning("No kernel mapping found for layer `%s`. It keeps its own forward.", name)
         if reason is not None:
             self._fall_back(_REASONS.get(reason), message)
             return None, 0, None
-        _logger.info("Using function/layer from repo %s for layer `%s`", repository, name)
-        _logger.debug("Layer `%s`: registered for %s, requested %s", name, Mode(registered), self._mode)
+        _logger().info("Using function/layer from repo %s for layer `%s`", repository, name)
+        _logger().debug("Layer `%s`: registered for %s, requested %s", name, Mode(registered), self._mode)
         return repository, registered, self._load(name, repository)
 
     def _look_up(self, name: str) -> tuple:
@@ -300,7 +303,7 @@ class LayerChoice:
         except (FileNotFoundError, ImportError) as error:
             if KernelizeFallback.CANNOT_LOAD not in self._use_fallback:
                 raise
-            _logger.info("Cannot load layer `%s` from %s, using fallback: %s", name, repository, error)
+            _logger().info("Cannot load layer `%s` from %s, using fallback: %s", name, repository, error)
             return None
 
     def _supports(self, name: str, layer: type, repository, registered: int) -> bool:
@@ -314,7 +317,7 @@ class LayerChoice:
         lacking = "backward" if compiles or Mode.TORCH_COMPILE not in self._mode else "torch.compile"
         if (name, lacking) not in self._told:
             self._told.add((name, lacking))
-            _logger.info("Layer `%s` from %s does not support %s, using fallback", name, repository, lacking)
+            _logger().info("Layer `%s` from %s does not support %s, using fallback", name, repository, lacking)
         return False
 
     def _fall_back(self, reason: KernelizeFallback | None, message: str) -> None:

@@ -2,9 +2,9 @@
 """What is registered for one layer on one type of device, and which capability the device here has."""
 
 import contextvars
-from typing import Protocol
 
 from kernels import _native
+from kernels._record import Protocol
 from kernels.layer.device import CUDAProperties, Device, ROCMProperties, TPUProperties
 from kernels.layer.mode import Mode
 
