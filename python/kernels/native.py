@@ -13,12 +13,15 @@ Exceptions carry the library's status as their attribute `status`, for example "
 """
 
 import os
+import sys
 import sysconfig
 
 from kernels import _native
 from kernels._native import Function, Tensor
 
 __all__ = ["Function", "Kernel", "Tensor", "load", "load_local"]
+
+_PLUGINS = (("xla_plugins",), ("libtpu", "libtpu.so"))  # what packages with a PJRT plugin install
 
 
 def load(
@@ -86,7 +89,10 @@ class Kernel:
 
 
 def _site_packages():
-    """Where plugins are looked for: the packages of the running interpreter."""
+    """Where plugins are looked for: the first folder of installed packages on sys.path that has one, else the interpreter's."""
+    for folder in sys.path:
+        if any(os.path.exists(os.path.join(folder, *plugin)) for plugin in _PLUGINS):
+            return folder
     return sysconfig.get_path("purelib")
 
 

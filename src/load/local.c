@@ -64,11 +64,13 @@ kernels_status kernels_locate_folder(const kernels_request *request, kernels_loa
     if (trace == NULL) {
         return kernels_fail_no_memory(error);
     }
-    bool has_variants = node->decisions.count > 0;
+    const char *reason = node->decisions.count > 0     ? ":\n\n"
+                         : kernels_file_exists(folder) ? ", which has no variant folders and no metadata.json"
+                                                       : ", which does not exist";
     kernels_failure_set(&request->context->failure, folder, NULL, &node->decisions);
     kernels_fail(error, KERNELS_NO_VARIANT,
                  "Cannot find a build variant for this system in %s. Could not find kernel in %s%s%s", folder, folder,
-                 has_variants ? ":\n\n" : ", which has no variant folders and no metadata.json", trace);
+                 reason, trace);
     kernels_error_set_subject(error, folder);
     return KERNELS_NO_VARIANT;
 }

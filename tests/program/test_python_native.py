@@ -48,6 +48,13 @@ print(k.relu.platform, repr(y), k.variant, k.verified)
 """) == "cpu <kernels.native.Tensor f32(4, 8)> torch-tpu False"
 
 
+def test_plugins_are_found_where_modules_are(python, build_dir, jax_environment, tmp_path):
+    """In any folder of sys.path, not in that of the interpreter alone."""
+    (tmp_path / "xla_plugins").symlink_to(jax_environment / "xla_plugins")
+    env = {"PJRT_NAMES_AND_LIBRARY_PATHS": "", "PYTHONPATH": f"{build_dir / 'python'}:{tmp_path}"}
+    assert python("print(np.array_equal(np.asarray(k.relu(x)), relu))", env=env) == "True"
+
+
 def test_other_sources_of_arrays(python):
     assert python("""
 import array
