@@ -384,7 +384,7 @@ print(kernels.get_kernel('good/top', version=1).DEP.NAME, [one.repo_info is None
     assert not [line for line in server.errors if "good/leaf" in line and '"GET"' in line]
     on_hub(f"""
 assert kernels.get_kernel('good/leaf', version=7).NAME == 'mine' and kernels.has_kernel('good/leaf', version=7)
-for call, kind, part in ((lambda: kernels.get_kernel('c/d', version=1), FileNotFoundError, '{tmp_path}/none'),
+for call, kind, part in ((lambda: kernels.get_kernel('c/d', version=1), FileNotFoundError, '{tmp_path}/none, which does not exist'),
                          (lambda: kernels.get_kernel('good/leaf'), ValueError, 'LOCAL_KERNELS')):
     try:
         call()
