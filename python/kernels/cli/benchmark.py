@@ -285,8 +285,7 @@ def main(arguments):
     try:
         run_benchmark(**json.loads(arguments))
     except KeyboardInterrupt:
-        say("kernels: error: interrupted")
-        return 130
+        return 130  # the program that started this one says so
     except Exception as error:
         if os.environ.get("KERNELS_DEBUG") == "1":
             raise
