@@ -162,7 +162,8 @@ static kernels_layer_entry *entries_new(PyObject *items, kernels_layer_choice **
     size_t size = entries_size + (size_t)choice_count * sizeof(kernels_layer_choice);
     char *memory = PyMem_Malloc(size + 1);
     if (!memory) {
-        return (kernels_layer_entry *)(void *)PyErr_NoMemory();
+        PyErr_NoMemory();
+        return NULL;
     }
     memset(memory, 0, size + 1);
     *choices = (kernels_layer_choice *)(void *)(memory + entries_size);
