@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dataclass and Protocol for the modules that every load needs, without importing dataclasses and typing, which costs more than all else.
+"""dataclass and Protocol for the modules that every load needs. Importing dataclasses and typing would cost more than they do.
 
 What this dataclass makes is one to the functions of dataclasses too. Fields that begin with "_" are not compared and not shown.
 """

@@ -44,8 +44,8 @@ def _import_from_path(
 ) -> ModuleType:
     """The module of a variant; the first time it is executed, under the name `id` of its metadata.
 
-    deps are the modules that get_kernel_dep gives it meanwhile. What it raises is passed on with a note naming the kernel, and nothing of
-    it stays in sys.modules.
+    deps are the modules that get_kernel_dep gives it meanwhile. What it raises is passed on with a note naming the kernel, and
+    nothing of it stays in sys.modules.
     """
     key = os.path.realpath(variant_path)
     loaded = _loaded_kernels.get(key)

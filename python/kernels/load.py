@@ -6,8 +6,9 @@ Arguments that several functions have:
     repo_id             "owner/name" on the Hub
     version, revision   exactly one: a version of the kernel's interface (a number), or a branch, tag or commit
     backend             None for the backend of this machine, or "cpu"
-    trust_remote_code   False: the publisher must be one that the Hub calls trusted. A list: these repositories are trusted whoever published
-                        them. The object True: everything is. It counts for the kernel and for each that it depends on
+    trust_remote_code   False: the publisher must be one that the Hub calls trusted. A list: these repositories are trusted
+                        whoever published them. The object True: everything is. It counts for the kernel and for each that it
+                        depends on
     user_agent          what else to tell the Hub: a text, or a dictionary of names and values
 """
 
@@ -49,8 +50,8 @@ def get_kernel(
     Folders named by the variable LOCAL_KERNELS ("owner/name=folder:...") come before the Hub. With check_arch a kernel that was
     not built for the GPU in use is refused.
 
-    ValueError: neither or both of version and revision, no such version, publisher not trusted, no such backend here, kernels that depend
-    on each other. FileNotFoundError: no variant for this machine (the message says why for each), not in the cache while offline.
+    ValueError: neither or both of version and revision, no such version, publisher not trusted, no such backend here, kernels
+    that depend on each other. FileNotFoundError: no variant for this machine (the message says why for each), not in the cache while offline.
     ImportError: a Python package is missing. RuntimeError: the kernel needs a newer version of this package, or another GPU.
     Failures of the Hub are the exceptions of huggingface_hub.errors, or of kernels.errors where that is not installed.
     """

@@ -25,7 +25,8 @@ def lock_kernel_tree(
 ) -> dict[KernelDependency, KernelLock]:
     """Adds a kernel, and all that its variants for any machine depend on, to kernel_locks and returns that.
 
-    Publishers must be trusted (ValueError). seen holds kernels that may not appear, since the kernel is one of their dependencies.
+    Publishers must be trusted (ValueError). seen holds kernels that may not appear, since the kernel is one of their
+    dependencies.
     """
     kernel_locks = {} if kernel_locks is None else kernel_locks
     if kernel in (seen or ()):

@@ -2,11 +2,11 @@
 """Gated activations: kernel.<function>(out, x) with x of [tokens, 2 * hidden] and out of [tokens, hidden]."""
 
 import torch
-from kernels.benchmark import Benchmark
+from kernels.benchmarks._sizes import ThreeSizes
 
 
-class _GatedActivation(Benchmark):
-    seed = 42
+class _GatedActivation(ThreeSizes):
+    sizes = {"small": (128, 1024), "medium": (1024, 4096), "large": (4096, 11008)}
     function = ""  # name of the kernel's
 
     def activation(self, x):
@@ -22,33 +22,6 @@ class _GatedActivation(Benchmark):
     def _reference(self):
         gate, value = self.x.chunk(2, dim=-1)
         return self.activation(gate) * value
-
-    def setup_small(self):
-        self._make(128, 1024)
-
-    def setup_medium(self):
-        self._make(1024, 4096)
-
-    def setup_large(self):
-        self._make(4096, 11008)
-
-    def benchmark_small(self):
-        self._run()
-
-    def benchmark_medium(self):
-        self._run()
-
-    def benchmark_large(self):
-        self._run()
-
-    def verify_small(self):
-        return self._reference()
-
-    def verify_medium(self):
-        return self._reference()
-
-    def verify_large(self):
-        return self._reference()
 
 
 class SiluAndMulBenchmark(_GatedActivation):

@@ -2,7 +2,7 @@
 """Attention over [batch, sequence, heads, head size], and over sequences of several lengths packed one after the other."""
 
 import torch
-from kernels.benchmark import Benchmark
+from kernels.benchmarks._sizes import ThreeSizes
 
 
 def _attention(query, key, value, causal=False):
@@ -16,8 +16,8 @@ def _first(result):
     return result[0] if isinstance(result, (tuple, list)) else result
 
 
-class FlashAttentionBenchmark(Benchmark):
-    seed = 42
+class FlashAttentionBenchmark(ThreeSizes):
+    sizes = {"small": (2, 128, 8, 64), "medium": (4, 512, 16, 64), "large": (8, 1024, 32, 128)}
     causal = False
 
     def _make(self, batch, length, heads, size):
@@ -31,40 +31,17 @@ class FlashAttentionBenchmark(Benchmark):
     def _reference(self):
         return _attention(self.q, self.k, self.v, self.causal)
 
-    def setup_small(self):
-        self._make(2, 128, 8, 64)
-
-    def setup_medium(self):
-        self._make(4, 512, 16, 64)
-
-    def setup_large(self):
-        self._make(8, 1024, 32, 128)
-
-    def benchmark_small(self):
-        self._run()
-
-    def benchmark_medium(self):
-        self._run()
-
-    def benchmark_large(self):
-        self._run()
-
-    def verify_small(self):
-        return self._reference()
-
-    def verify_medium(self):
-        return self._reference()
-
-    def verify_large(self):
-        return self._reference()
-
 
 class FlashAttentionCausalBenchmark(FlashAttentionBenchmark):
     causal = True
 
 
-class FlashAttentionVarlenBenchmark(Benchmark):
-    seed = 42
+class FlashAttentionVarlenBenchmark(ThreeSizes):
+    sizes = {
+        "small": ([64, 128, 96], 8, 64),
+        "medium": ([256, 512, 128, 384], 16, 64),
+        "large": ([1024, 512, 2048, 768, 256], 32, 128),
+    }
 
     def _make(self, lengths, heads, size):
         self.lengths = lengths
@@ -90,30 +67,3 @@ class FlashAttentionVarlenBenchmark(Benchmark):
     def _reference(self):
         parts = [tensor.split(self.lengths) for tensor in (self.q, self.k, self.v)]
         return torch.cat([_attention(q[None], k[None], v[None])[0] for q, k, v in zip(*parts)])
-
-    def setup_small(self):
-        self._make([64, 128, 96], 8, 64)
-
-    def setup_medium(self):
-        self._make([256, 512, 128, 384], 16, 64)
-
-    def setup_large(self):
-        self._make([1024, 512, 2048, 768, 256], 32, 128)
-
-    def benchmark_small(self):
-        self._run()
-
-    def benchmark_medium(self):
-        self._run()
-
-    def benchmark_large(self):
-        self._run()
-
-    def verify_small(self):
-        return self._reference()
-
-    def verify_medium(self):
-        return self._reference()
-
-    def verify_large(self):
-        return self._reference()

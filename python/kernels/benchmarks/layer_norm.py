@@ -2,11 +2,11 @@
 """Normalisation of [tokens, hidden] by the kernels' dropout_add_ln_fwd, without dropout and residual."""
 
 import torch
-from kernels.benchmark import Benchmark
+from kernels.benchmarks._sizes import ThreeSizes
 
 
-class LayerNormBenchmark(Benchmark):
-    seed = 42
+class LayerNormBenchmark(ThreeSizes):
+    sizes = {"small": (512, 1024), "medium": (2048, 4096), "large": (8192, 8192)}
     epsilon = 1e-5
     is_rms_norm = False
 
@@ -38,33 +38,6 @@ class LayerNormBenchmark(Benchmark):
     def _reference(self):
         shape = self.weight.shape
         return torch.nn.functional.layer_norm(self.x, shape, self.weight, self.bias, self.epsilon)
-
-    def setup_small(self):
-        self._make(512, 1024)
-
-    def setup_medium(self):
-        self._make(2048, 4096)
-
-    def setup_large(self):
-        self._make(8192, 8192)
-
-    def benchmark_small(self):
-        self._run()
-
-    def benchmark_medium(self):
-        self._run()
-
-    def benchmark_large(self):
-        self._run()
-
-    def verify_small(self):
-        return self._reference()
-
-    def verify_medium(self):
-        return self._reference()
-
-    def verify_large(self):
-        return self._reference()
 
 
 class RMSNormBenchmark(LayerNormBenchmark):

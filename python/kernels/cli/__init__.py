@@ -4,7 +4,8 @@
 import os
 import sys
 
-_FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "_bin")
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_PROGRAM = os.path.join(_PACKAGE, "_bin", "kernels.exe" if os.name == "nt" else "kernels")
 
 
 def main() -> None:
@@ -12,17 +13,16 @@ def main() -> None:
 
     Where this process is the console script and nothing else, it becomes the program.
     """
-    program = os.path.join(_FOLDER, "kernels.exe" if os.name == "nt" else "kernels")
-    if not os.path.isfile(program):
-        sys.exit(f"kernels: the native program is missing from this installation: expected {program}")
+    if not os.path.isfile(_PROGRAM):
+        sys.exit(f"kernels: the native program is missing from this installation: expected {_PROGRAM}")
     os.environ.setdefault("KERNELS_PYTHON", sys.executable)  # torch and plugins are looked for among its packages
     sys.stdout.flush()
     sys.stderr.flush()
     if os.name == "posix" and _is_the_script():
-        os.execv(program, sys.argv)
+        os.execv(_PROGRAM, sys.argv)
     import subprocess
 
-    code = subprocess.call(sys.argv, executable=program)
+    code = subprocess.call(sys.argv, executable=_PROGRAM)
     if code != 0:
         sys.exit(code)
 

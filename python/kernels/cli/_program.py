@@ -10,12 +10,11 @@ __all__ = ["run"]
 
 def run(*words):
     """Runs `kernels <words>`. SystemExit with its code when it fails."""
-    from kernels.cli import _FOLDER
+    from kernels.cli import _PROGRAM
 
-    program = os.path.join(_FOLDER, "kernels.exe" if os.name == "nt" else "kernels")
     environment = {"KERNELS_PYTHON": sys.executable, **os.environ}
     command = ["kernels", *(os.fspath(word) for word in words)]
-    done = subprocess.run(command, executable=program, env=environment, capture_output=True, stdin=subprocess.DEVNULL)
+    done = subprocess.run(command, executable=_PROGRAM, env=environment, capture_output=True, stdin=subprocess.DEVNULL)
     sys.stderr.write(done.stderr.decode("utf-8", "replace"))
     sys.stdout.write(done.stdout.decode("utf-8", "replace"))
     sys.stdout.flush()
