@@ -59,7 +59,7 @@ class HubApi:
         return self.context().offline
 
     def context(self, cache_only: bool = False) -> "_native.Context":
-        """The library's configuration, for the environment as it is at the first call. cache_only: the Hub is asked for nothing."""
+        """The library's configuration, for the environment at the first call. cache_only: the Hub is asked for nothing."""
         key = (os.getpid(), cache_only)
         if key not in self._made:
             usual = self._find_context(False) if cache_only else None
