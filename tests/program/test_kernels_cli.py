@@ -193,6 +193,22 @@ def test_versions_transcripts(backend, transcript_hub, programs, run, as_machine
     assert entries
 
 
+def test_versions_transcripts_without_torch(transcript_hub, programs, run, environment, tmp_path):
+    """Those of the release: its machine had tvm-ffi 0.1 and no torch, its backend was forced."""
+    entries = transcripts("versions", "kernels 0.17.2")
+    for entry in entries:
+        machine = {"os": "linux", "cpu": "x86_64", "backend": entry["backend"], "tvm_ffi": "0.1", "glibc": "2.36",
+                   "backend_version": "12.8" if entry["backend"] == "cuda" else None}
+        (tmp_path / "machine.json").write_text(json.dumps({"system": machine}))
+        done = run(programs.kernels, *entry["argv"], "--system", tmp_path / "machine.json", check=False,
+                   env={**environment, "HF_ENDPOINT": transcript_hub})
+        if entry["argv"][1] == "acme/nobuild":
+            assert (done.returncode, done.stdout) == (0, "Version 1:\n\nno build variants\n")
+        else:
+            check_transcript(entry, done)
+    assert len(entries) == 6
+
+
 def publish_released(hub: str):
     """The repositories of release17/cli.json; main holds what the newest version holds."""
     for repo_id, repository in read("release17/cli.json")["repositories"].items():
