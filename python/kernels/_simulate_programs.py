@@ -4,12 +4,12 @@
 import functools
 import inspect
 import os
-import sysconfig
 import threading
 import weakref
 from pathlib import Path
 
 from kernels import _native
+from kernels.native import _site_packages
 
 _PLATFORM = "cpu"
 
@@ -116,10 +116,6 @@ def _has_jax() -> bool:
     from kernels._simulate_modules import _is_installed
 
     return _is_installed("jax")
-
-
-def _site_packages() -> str:
-    return sysconfig.get_path("purelib")
 
 
 def _warn(message: str) -> None:
