@@ -29,7 +29,8 @@ int kernels_helper_become(kernels_terminal *terminal, const char *name, const ke
     if (helper == NULL) {
         return kernels_terminal_failure(terminal,
                                         "%s is missing from this installation: expected it beside this program or in "
-                                        "../libexec/kernels",
+                                        "../libexec/kernels. The Python package does not bring it: use the programs "
+                                        "of an installed libkernels",
                                         name);
     }
     char **argv = kernels_calloc((size_t)count + 2, sizeof *argv);
