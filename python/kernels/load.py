@@ -53,7 +53,8 @@ def get_kernel(
     ValueError: neither or both of version and revision, no such version, publisher not trusted, no such backend here, kernels
     that depend on each other. FileNotFoundError: no variant for this machine (the message says why for each), not in the cache
     while offline. ImportError: a Python package is missing. RuntimeError: the kernel needs a newer version of this package, or
-    another GPU. Failures of the Hub are the exceptions of huggingface_hub.errors, or of kernels.errors where that is not installed.
+    another GPU. Failures of the Hub are the exceptions of huggingface_hub.errors, or of kernels.errors where that is not
+    installed.
     """
     kernel = KernelDependency(repo_id, revision_or_version(revision=revision, version=version))
     api = _get_hf_api(user_agent)
