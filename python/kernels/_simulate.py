@@ -14,11 +14,13 @@ _asked = False  # has simulate() been called: then the variable does not count
 def simulate(device: str | None) -> None:
     """From now on kernels for this device, "tpu", run in torch on CPU tensors, without such a device.
 
-    Kernels that are loaded afterwards compute with the programs that their authors exported for the CPU, through an XLA CPU plugin
-    (pip install xla-cpu-pjrt); where jax is installed, programs for other shapes are made at their first use. The backend of this
-    process is then tpu. None ends it: kernels loaded afterwards are those of this machine, those loaded before stay as they are.
+    Kernels that are loaded afterwards compute with the programs that their authors exported for the CPU, through an
+    XLA CPU plugin (pip install xla-cpu-pjrt); where jax is installed, programs for other shapes are made at their
+    first use. The backend of this process is then tpu. None ends it: kernels loaded afterwards are those of this
+    machine, those loaded before stay as they are.
 
-    Setting the variable KERNELS_SIMULATE=tpu does the same for a whole process. ValueError: another device. ImportError: no torch.
+    Setting the variable KERNELS_SIMULATE=tpu does the same for a whole process. ValueError: another device.
+    ImportError: no torch.
     """
     global _chosen, _asked
     if device is not None:

@@ -3,8 +3,8 @@
 
     $KERNELS_EXPORTED_CACHE, else $XDG_CACHE_HOME/kernels/exported, else ~/.cache/kernels/exported
 
-One folder a program, laid out as the variant of a kernel with one exported function. Its name is the hash of all that decides on
-the program. It can be deleted at any time; an empty KERNELS_EXPORTED_CACHE switches the cache off.
+One folder a program, laid out as the variant of a kernel with one exported function. Its name is the hash of all that
+decides on the program. It can be deleted at any time; an empty KERNELS_EXPORTED_CACHE switches the cache off.
 """
 
 import functools
@@ -185,7 +185,9 @@ def _explained(op: str, shapes):
 
 @contextmanager
 def _interpreting():
-    """In this thread Pallas kernels become ordinary operations. What jax traced before, and what it traces meanwhile, must not be mixed."""
+    """In this thread Pallas kernels become ordinary operations. What jax traced before, and what it traces meanwhile,
+    must not be mixed.
+    """
     import jax
     import jax.experimental.pallas as pallas
 
@@ -211,8 +213,9 @@ def _interpreting():
 
 
 def _bound_to(value) -> list[tuple[dict, str]]:
-    """Where modules hold this object: `from jax.experimental.pallas import pallas_call` in a kernel. Not inside jax itself, but for the one
-    module that kernels take it from."""
+    """Where modules hold this object: `from jax.experimental.pallas import pallas_call` in a kernel. Not inside jax
+    itself, but for the one module that kernels take it from.
+    """
     found = []
     for name, module in list(sys.modules.items()):
         if name.startswith(("jax.", "jaxlib.", "torch.")) and name != "jax.experimental.pallas":

@@ -10,7 +10,9 @@ _undo: list = []  # functions that take back what install() did
 
 
 def install() -> None:
-    """Ops registered through jax_op from now on also run on CPU tensors. Imports torch, and torch_tpu where it is installed."""
+    """Ops registered through jax_op from now on also run on CPU tensors. Imports torch, and torch_tpu where it is
+    installed.
+    """
     if _undo:
         return
     try:
@@ -95,8 +97,9 @@ def _module(name: str) -> ModuleType:
 
 @contextmanager
 def jax_stand_in():
-    """While a kernel is imported `import jax` gives something, also where jax is not installed. Functions defined with it cannot be
-    traced, so that only shapes work that the kernel was exported for."""
+    """While a kernel is imported `import jax` gives something, also where jax is not installed. Functions defined
+    with it cannot be traced, so that only shapes work that the kernel was exported for.
+    """
     if _is_installed("jax"):
         yield
         return
@@ -171,4 +174,5 @@ class Absent:
     def _same(self, *_):
         return self
 
-    __getitem__ = __neg__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __or__ = __ror__ = _same
+    __getitem__ = __neg__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __or__ =
+    __ror__ = _same

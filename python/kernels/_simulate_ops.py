@@ -40,8 +40,9 @@ def extend(real):
 def jax_op(name, fn=None, /, *, donate_argnums=None, mesh=None, input_partition_specs=None, output_partition_specs=None):
     """As torch.tpu.pallas.jax_op: registers a function of jax as an op of torch, here for CPU tensors alone.
 
-    name is "namespace::op". Parameters and result of the function are annotated with jax.Array, tuples or lists of it; parameters also
-    with int, float, bool, str. Gives a CustomOpDef, without a function a decorator. ValueError: this cannot be an op.
+    name is "namespace::op". Parameters and result of the function are annotated with jax.Array, tuples or lists of
+    it; parameters also with int, float, bool, str. Gives a CustomOpDef, without a function a decorator. ValueError:
+    this cannot be an op.
     """
     folder = _variant_of(sys._getframe(1).f_code.co_filename)
 
@@ -63,7 +64,9 @@ def _variant_of(file: str) -> Path | None:
 
 
 class SimulatedOp:
-    """One op. Its arguments are flattened to tensors and a layout: for each parameter the number of its tensors, or its value."""
+    """One op. Its arguments are flattened to tensors and a layout: for each parameter the number of its tensors, or
+    its value.
+    """
 
     def __init__(self, name: str, fn, folder: Path | None, mesh=None):
         if name.count("::") != 1:

@@ -20,7 +20,9 @@ _after_fork = weakref.WeakSet()  # Programs
 
 
 class Programs:
-    """For one op. fn is its function, arguments the names of the parameters, folder the variant it came from (None: no kernel)."""
+    """For one op. fn is its function, arguments the names of the parameters, folder the variant it came from (None:
+    no kernel).
+    """
 
     def __init__(self, op: str, fn, arguments: tuple[str, ...], folder: Path | None):
         self._op = op
@@ -37,8 +39,9 @@ class Programs:
     def find(self, shapes: tuple[str, ...], call, is_plain: bool, layout: str):
         """What computes the op for arrays of these shapes: a kernels.native.Function.
 
-        call: the function of the op, of arrays alone. is_plain: it is the function that a kernel exports, called as it is exported. layout:
-        what else distinguishes the call. ValueError: there is no such program, and no jax to make one.
+        call: the function of the op, of arrays alone. is_plain: it is the function that a kernel exports, called as
+        it is exported. layout: what else distinguishes the call. ValueError: there is no such program, and no jax to
+        make one.
         """
         with _lock:
             if is_plain and shapes in self._exported:
