@@ -174,5 +174,5 @@ class Absent:
     def _same(self, *_):
         return self
 
-    __getitem__ = __neg__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __or__ =
-    __ror__ = _same
+    __getitem__ = __neg__ = __add__ = __radd__ = __sub__ = __rsub__ = _same
+    __mul__ = __rmul__ = __truediv__ = __or__ = __ror__ = _same
