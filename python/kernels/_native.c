@@ -128,12 +128,21 @@ void *kernels_python_raise(kernels_error *error) {
 
 /* ---- callbacks: called while the interpreter lock is released ---- */
 
+void kernels_python_callback_failed(PyObject *function) {
+    if (PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) {
+        PyErr_Clear();
+        PyErr_SetInterrupt(); /* seen by the next is_cancelled, at the latest when the call is over */
+    } else {
+        PyErr_WriteUnraisable(function);
+    }
+}
+
 static void on_warning(void *payload, const char *message) {
     PyGILState_STATE state = PyGILState_Ensure();
     if (!PyErr_Occurred()) {
         PyObject *result = PyObject_CallFunction(payload, "s", message);
         if (!result) {
-            PyErr_WriteUnraisable(payload);
+            kernels_python_callback_failed(payload);
         }
         Py_XDECREF(result);
     }

@@ -17,6 +17,10 @@ void *kernels_python_raise(kernels_error *error);
 /* The same, but always of this class. */
 void *kernels_python_raise_as(PyObject *class, kernels_error *error);
 
+/* After a callback raised: Ctrl-C stays to be seen, everything else is only shown, since the library cannot carry it.
+ */
+void kernels_python_callback_failed(PyObject *function);
+
 /* Fills *system from a System of _native.pyi; false with an exception set (TypeError, ValueError). */
 bool kernels_python_system_read(PyObject *dictionary, kernels_system *system);
 /* A new System dictionary; NULL with an exception set. */

@@ -64,7 +64,7 @@ static PyObject *decision_list(const kernels_decisions *decisions) {
 static void call_back(PyObject *function, PyObject *arguments) {
     PyObject *result = arguments ? PyObject_CallObject(function, arguments) : NULL;
     if (!result) {
-        PyErr_WriteUnraisable(function);
+        kernels_python_callback_failed(function);
     }
     Py_XDECREF(result);
     Py_XDECREF(arguments);

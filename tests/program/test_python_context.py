@@ -349,6 +349,9 @@ def warn(category, message):
 c = native.Context(system, warn=warn)
 assert c.find("good/leaf", version=1).ref == "v1"
 assert lost == ["a callback of a Context must not use that Context"], lost
+def interrupted(category, message):
+    raise KeyboardInterrupt
+assert isinstance(failure(native.Context(system, warn=interrupted).find, "good/leaf", version=1), KeyboardInterrupt)
 steps = []
 c = native.Context(system, progress=lambda file, done, total: steps.append((file, done, total)))
 install(c, c.find("good/leaf", version=1))
