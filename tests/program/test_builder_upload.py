@@ -241,6 +241,7 @@ def test_no_permission_to_publish(kernel, known):
     assert "me/row-softmax" in done.stderr
 
 
+@pytest.mark.full  # all retries
 def test_a_failing_listing_is_not_taken_for_an_empty_branch(kernel):
     kernel.call("build")
     with ScriptedHub({"build/torch-cpu/stale.py": b"x"}) as hub:

@@ -17,6 +17,8 @@ import pytest
 
 import hub_api
 
+pytestmark = pytest.mark.full  # builds the wheel and an environment for each interpreter
+
 PLACES = ("~/.pyenv/versions/*/bin/python3", "/usr/bin/python3", "/usr/local/bin/python3", "/opt/python*/bin/python3",
           "~/.local/share/uv/python/*/bin/python3")  # fmt: skip
 

@@ -344,6 +344,7 @@ def test_compiler_that_dies(relu_copy, shim, jax_environment):
     assert len(check_with_shim(relu_copy, shim, jax_environment, "ended by signal 9")) == 9
 
 
+@pytest.mark.full  # waits
 def test_compiler_that_hangs(relu_copy, shim, jax_environment):
     relu_copy.keep_first_program()
     relu_copy.env = {**relu_copy.env, "SHIM_HANGS": "1"}
