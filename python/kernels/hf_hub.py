@@ -62,7 +62,7 @@ class HubApi:
         """The library's configuration, for the environment at the first call. cache_only: the Hub is asked for nothing."""
         key = (os.getpid(), cache_only)
         if key not in self._made:
-            usual = self._find_context(False) if cache_only else None
+            usual = self.context() if cache_only else None
             self._made[key] = usual if usual is not None and usual.offline else self._find_context(cache_only)
         return self._made[key]
 
