@@ -35,7 +35,7 @@ class _Plain(_Value):
         return f"{type(self).__name__}()"
 
 
-class _Versioned(_Value):
+class _MajorMinor(_Value):
     """Has a version, of which major and minor count; `version` is a packaging.version.Version. Classes below add no slots:
     theirs are these."""
 
@@ -44,8 +44,6 @@ class _Versioned(_Value):
     def __new__(cls, version):
         return _make(cls, major_minor(version))
 
-    name = property(lambda self: self._name)
-
     @property
     def version(self):
         return as_version(self._numbers)
@@ -53,6 +51,10 @@ class _Versioned(_Value):
     @property
     def variant_str(self) -> str:
         return f"{self._prefix}{self._numbers[0]}{self._numbers[1]}"
+
+
+class _Versioned(_MajorMinor):
+    name = property(lambda self: self._name)
 
     def __repr__(self):
         return f"{type(self).__name__}(version=<Version('{self._numbers[0]}.{self._numbers[1]}')>)"

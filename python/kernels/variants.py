@@ -14,7 +14,7 @@ from pathlib import Path
 
 from kernels import _machine, _native
 from kernels._rust import _make, _Value
-from kernels.backends import Backend, _of, _select_backend, as_version, major_minor, parse_backend
+from kernels.backends import Backend, _MajorMinor, _of, _select_backend, major_minor, parse_backend
 
 __all__ = [
     "Arch", "ArchVariant", "Decision", "Noarch", "NoarchVariant", "Torch", "TorchNoarch", "TorchStableAbi", "TvmFfi", "Variant",
@@ -26,21 +26,8 @@ __all__ = [
 # ---- what variants are made of ----
 
 
-class _Framework(_Value):
-    """`version` is a packaging.version.Version of two parts."""
-
-    __slots__ = ("_numbers",)
-
-    def __new__(cls, version):
-        return _make(cls, major_minor(version))
-
-    @property
-    def version(self):
-        return as_version(self._numbers)
-
-    @property
-    def variant_str(self) -> str:
-        return f"{self._prefix}{self._numbers[0]}{self._numbers[1]}"
+class _Framework(_MajorMinor):
+    __slots__ = _MajorMinor.__slots__
 
     def __repr__(self):
         return f"{type(self).__name__}({self.variant_str!r})"
